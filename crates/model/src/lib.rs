@@ -1,1 +1,18 @@
-//! Skeleton.
+//! The pure model: what was sampled, what follows from it, and what is shown.
+//!
+//! No I/O, no clock, no runtime: every instant is an argument, so that any run can be replayed.
+//! Data flows `Event` → [`snapshot::Snapshot`] → [`analysis`] → [`view::View`].
+#![forbid(unsafe_code)]
+
+pub mod codec;
+pub mod device;
+pub mod distribution;
+pub mod event;
+pub mod fault;
+pub mod identity;
+pub mod outbox;
+pub mod reading;
+pub mod request;
+pub mod sample;
+pub mod snapshot;
+pub mod time;
