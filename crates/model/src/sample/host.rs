@@ -26,7 +26,7 @@ pub struct PressureResource {
 }
 
 /// Pressure of the three resources.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Pressure {
     /// I/O.
     pub io: PressureResource,
@@ -34,10 +34,12 @@ pub struct Pressure {
     pub cpu: PressureResource,
     /// Memory.
     pub memory: PressureResource,
+    /// What could not be read, with the reason; bounded by the reader.
+    pub faults: Vec<Fault>,
 }
 
 /// CPU time and task counts.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cpu {
     /// All CPU time since boot in clock ticks, guest time not counted twice.
     pub total_ticks: u64,
@@ -51,6 +53,8 @@ pub struct Cpu {
     pub blocked: Option<u64>,
     /// Load average over 1 min.
     pub load1: Option<f64>,
+    /// What could not be read, with the reason; bounded by the reader.
+    pub faults: Vec<Fault>,
 }
 
 /// What does not change, or slowly.
@@ -68,6 +72,8 @@ pub struct HostInfo {
     pub memory_bytes: Option<u64>,
     /// Available memory in bytes.
     pub memory_available_bytes: Option<u64>,
+    /// What could not be read, with the reason; bounded by the reader.
+    pub faults: Vec<Fault>,
 }
 
 /// The agent's own cost.

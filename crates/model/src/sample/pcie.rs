@@ -1,5 +1,6 @@
 //! PCIe link attributes and error counters of a drive and the ports above it.
 
+use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
 
 /// Speed and width of one end of a link. `None` is unknown: absent, `Unknown`, width 0, 63 or 255.
@@ -20,7 +21,8 @@ pub struct Hop {
     pub current: Link,
     /// What this end can do.
     pub maximum: Link,
-    /// True when the link files were left alone because this function is suspended.
+    /// True when the link files were left alone because this function or the bridge directly above it sleeps: reading
+    /// them would wake it.
     pub suspended: bool,
 }
 
@@ -29,6 +31,8 @@ pub struct Hop {
 pub struct PcieLink {
     /// Drive first, root port last. At most 32.
     pub hops: Vec<Hop>,
+    /// What could not be read, with the reason; bounded by the reader.
+    pub faults: Vec<Fault>,
 }
 
 /// Severity of AER counters: the sysfs file that they stand in.
@@ -76,4 +80,6 @@ pub struct AerFunction {
 pub struct Aer {
     /// Functions that have counters.
     pub functions: Vec<AerFunction>,
+    /// What could not be read, with the reason; bounded by the reader.
+    pub faults: Vec<Fault>,
 }

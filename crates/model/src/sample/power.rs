@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// `power/runtime_status` (Documentation/ABI/testing/sysfs-devices-power) of a device and of what it hangs on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RuntimePower {
-    /// Status of the device itself: `active`, `suspended`, `suspending`, `resuming`, `error`, `unsupported`.
+    /// Status of the device itself, or of the nearest device above it that manages its power: `active`, `suspended`, `suspending`, `resuming`, `error`, `unsupported`.
     pub device: Option<String>,
     /// PCI power state of the function: `D0`, `D3hot`, …
     pub pci_power_state: Option<String>,

@@ -1,5 +1,6 @@
 //! Queue settings (Documentation/ABI/stable/sysfs-block). Every attribute is optional: kernels differ.
 
+use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
 
 /// Queue settings of one device. `None`: the kernel has no such attribute for it, or it could not be read.
@@ -57,4 +58,6 @@ pub struct QueueSettings {
     pub inflight: Option<(u64, u64)>,
     /// `device/state` of a SCSI device: `running`, `offline`, …
     pub device_state: Option<String>,
+    /// What could not be read, with the reason; bounded by the reader.
+    pub faults: Vec<Fault>,
 }
