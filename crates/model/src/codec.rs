@@ -59,11 +59,5 @@ pub fn payload_length(header: [u8; HEADER]) -> Result<usize, CodecError> {
 /// [`CodecError::Malformed`] when the payload is not exactly one message.
 pub fn decode<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Result<T, CodecError> {
     let (message, rest) = postcard::take_from_bytes(payload).map_err(CodecError::Malformed)?;
-    if rest.is_empty() {
-        Ok(message)
-    } else {
-        Err(CodecError::Malformed(
-            postcard::Error::DeserializeBadEncoding,
-        ))
-    }
+    if rest.is_empty() { Ok(message) } else { Err(CodecError::Malformed(postcard::Error::DeserializeBadEncoding)) }
 }

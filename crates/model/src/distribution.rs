@@ -39,10 +39,7 @@ impl Distribution {
                 _ => merged.push(bucket),
             }
         }
-        Self {
-            buckets: merged,
-            sum_ns,
-        }
+        Self { buckets: merged, sum_ns }
     }
 
     /// The buckets, sorted by bound.
@@ -57,9 +54,7 @@ impl Distribution {
 
     /// How many latencies are in it.
     pub fn count(&self) -> u64 {
-        self.buckets
-            .iter()
-            .fold(0, |sum, bucket| sum.saturating_add(bucket.count))
+        self.buckets.iter().fold(0, |sum, bucket| sum.saturating_add(bucket.count))
     }
 
     /// How many latencies are at most `bound_ns`, up to the precision of the buckets.
@@ -101,19 +96,13 @@ impl Distribution {
                 }
                 let count = new.count.checked_sub(old.count)?;
                 if count > 0 {
-                    buckets.push(Bucket {
-                        upper_ns: new.upper_ns,
-                        count,
-                    });
+                    buckets.push(Bucket { upper_ns: new.upper_ns, count });
                 }
                 break;
             }
         }
         buckets.extend(rest);
-        Some(Self {
-            buckets,
-            sum_ns: self.sum_ns.checked_sub(earlier.sum_ns)?,
-        })
+        Some(Self { buckets, sum_ns: self.sum_ns.checked_sub(earlier.sum_ns)? })
     }
 
     /// Adds `other` to this one.

@@ -57,11 +57,7 @@ impl Fault {
 
     /// A parse fault whose quotation of foreign input is escaped and cut to [`MAX_QUOTE`] bytes.
     pub fn parse(path: impl Into<String>, line: u32, what: &str, quoted: &[u8]) -> Self {
-        Self::Parse {
-            path: path.into(),
-            line,
-            what: format!("{what}: {}", quote(quoted)),
-        }
+        Self::Parse { path: path.into(), line, what: format!("{what}: {}", quote(quoted)) }
     }
 }
 
@@ -81,11 +77,7 @@ impl fmt::Display for Fault {
             Self::Io { path, errno } => {
                 write!(f, "{path}: {}", std::io::Error::from_raw_os_error(*errno))
             }
-            Self::Parse {
-                path,
-                line: 0,
-                what,
-            } => write!(f, "{path}: {what}"),
+            Self::Parse { path, line: 0, what } => write!(f, "{path}: {what}"),
             Self::Parse { path, line, what } => write!(f, "{path}:{line}: {what}"),
             Self::Status { command, status } => {
                 write!(f, "{command}: the drive answered status {status:03x}h")

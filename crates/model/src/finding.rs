@@ -106,9 +106,7 @@ impl Since {
         match self {
             Self::Boot(at) => now.since(at),
             Self::Wall(ns) => {
-                let gone = wall_offset_ns
-                    .saturating_add(i128::from(now.0))
-                    .saturating_sub(ns);
+                let gone = wall_offset_ns.saturating_add(i128::from(now.0)).saturating_sub(ns);
                 Duration::from_nanos(u64::try_from(gone.max(0)).unwrap_or(u64::MAX))
             }
         }

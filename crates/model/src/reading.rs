@@ -18,11 +18,7 @@ pub struct Stamped<T> {
 
 impl<T> Clone for Stamped<T> {
     fn clone(&self) -> Self {
-        Self {
-            value: Arc::clone(&self.value),
-            began: self.began,
-            ended: self.ended,
-        }
+        Self { value: Arc::clone(&self.value), began: self.began, ended: self.ended }
     }
 }
 
@@ -75,26 +71,13 @@ impl<T> Clone for Reading<T> {
         match self {
             Self::Never => Self::Never,
             Self::Fresh(stamped) => Self::Fresh(stamped.clone()),
-            Self::Failed {
-                fault,
-                since,
-                count,
-                last,
-            } => Self::Failed {
-                fault: fault.clone(),
-                since: *since,
-                count: *count,
-                last: last.clone(),
-            },
-            Self::Stalled { since, last } => Self::Stalled {
-                since: *since,
-                last: last.clone(),
-            },
-            Self::Withheld { why, since, last } => Self::Withheld {
-                why: why.clone(),
-                since: *since,
-                last: last.clone(),
-            },
+            Self::Failed { fault, since, count, last } => {
+                Self::Failed { fault: fault.clone(), since: *since, count: *count, last: last.clone() }
+            }
+            Self::Stalled { since, last } => Self::Stalled { since: *since, last: last.clone() },
+            Self::Withheld { why, since, last } => {
+                Self::Withheld { why: why.clone(), since: *since, last: last.clone() }
+            }
             Self::Unsupported { why } => Self::Unsupported { why: why.clone() },
         }
     }
@@ -118,9 +101,7 @@ impl<T> Reading<T> {
     pub const fn last(&self) -> Option<&Stamped<T>> {
         match self {
             Self::Fresh(stamped) => Some(stamped),
-            Self::Failed { last, .. }
-            | Self::Stalled { last, .. }
-            | Self::Withheld { last, .. } => last.as_ref(),
+            Self::Failed { last, .. } | Self::Stalled { last, .. } | Self::Withheld { last, .. } => last.as_ref(),
             Self::Never | Self::Unsupported { .. } => None,
         }
     }
@@ -128,20 +109,14 @@ impl<T> Reading<T> {
     fn take_last(&mut self) -> Option<Stamped<T>> {
         match std::mem::take(self) {
             Self::Fresh(stamped) => Some(stamped),
-            Self::Failed { last, .. }
-            | Self::Stalled { last, .. }
-            | Self::Withheld { last, .. } => last,
+            Self::Failed { last, .. } | Self::Stalled { last, .. } | Self::Withheld { last, .. } => last,
             Self::Never | Self::Unsupported { .. } => None,
         }
     }
 
     /// Takes in a successful read.
     pub fn succeed(&mut self, value: T, began: BootTime, ended: BootTime) {
-        *self = Self::Fresh(Stamped {
-            value: Arc::new(value),
-            began,
-            ended,
-        });
+        *self = Self::Fresh(Stamped { value: Arc::new(value), began, ended });
     }
 
     /// Takes in a failed read that ended at `ended`.
@@ -151,12 +126,7 @@ impl<T> Reading<T> {
             _ => (ended, 1),
         };
         let last = self.take_last();
-        *self = Self::Failed {
-            fault: new,
-            since,
-            count,
-            last,
-        };
+        *self = Self::Failed { fault: new, since, count, last };
     }
 
     /// Takes in that the outstanding read, begun at `began`, passed its deadline.
@@ -176,11 +146,7 @@ impl<T> Reading<T> {
             _ => at,
         };
         let last = self.take_last();
-        *self = Self::Withheld {
-            why: reason,
-            since,
-            last,
-        };
+        *self = Self::Withheld { why: reason, since, last };
     }
 
     /// Takes in that the source is not offered.

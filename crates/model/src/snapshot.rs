@@ -181,68 +181,28 @@ impl DeviceState {
         all
     }
 
-    fn apply(
-        &mut self,
-        source: Source,
-        began: BootTime,
-        ended: BootTime,
-        outcome: Outcome,
-    ) -> bool {
+    fn apply(&mut self, source: Source, began: BootTime, ended: BootTime, outcome: Outcome) -> bool {
         match source {
-            Source::Queue => settle(
-                &mut self.queue,
-                began,
-                ended,
-                outcome,
-                |sample| match sample {
-                    Sample::Queue(value) => Some(*value),
-                    _ => None,
-                },
-            ),
-            Source::Power => settle(
-                &mut self.power,
-                began,
-                ended,
-                outcome,
-                |sample| match sample {
-                    Sample::Power(value) => Some(value),
-                    _ => None,
-                },
-            ),
-            Source::AtaPower => {
-                settle(
-                    &mut self.ata_power,
-                    began,
-                    ended,
-                    outcome,
-                    |sample| match sample {
-                        Sample::AtaPower(value) => Some(value),
-                        _ => None,
-                    },
-                )
-            }
-            Source::Namespace => {
-                settle(
-                    &mut self.namespace,
-                    began,
-                    ended,
-                    outcome,
-                    |sample| match sample {
-                        Sample::Namespace(value) => Some(value),
-                        _ => None,
-                    },
-                )
-            }
-            Source::Probe => settle(
-                &mut self.probe,
-                began,
-                ended,
-                outcome,
-                |sample| match sample {
-                    Sample::Probe(value) => Some(*value),
-                    _ => None,
-                },
-            ),
+            Source::Queue => settle(&mut self.queue, began, ended, outcome, |sample| match sample {
+                Sample::Queue(value) => Some(*value),
+                _ => None,
+            }),
+            Source::Power => settle(&mut self.power, began, ended, outcome, |sample| match sample {
+                Sample::Power(value) => Some(value),
+                _ => None,
+            }),
+            Source::AtaPower => settle(&mut self.ata_power, began, ended, outcome, |sample| match sample {
+                Sample::AtaPower(value) => Some(value),
+                _ => None,
+            }),
+            Source::Namespace => settle(&mut self.namespace, began, ended, outcome, |sample| match sample {
+                Sample::Namespace(value) => Some(value),
+                _ => None,
+            }),
+            Source::Probe => settle(&mut self.probe, began, ended, outcome, |sample| match sample {
+                Sample::Probe(value) => Some(*value),
+                _ => None,
+            }),
             _ => false,
         }
     }
@@ -269,38 +229,20 @@ impl DeviceState {
         self.probe.expire(now, limit(Source::Probe));
     }
 
-    fn take_counters(
-        &mut self,
-        rows: &HashMap<&str, &DiskCounters>,
-        began: BootTime,
-        ended: BootTime,
-    ) {
-        let own = rows
-            .get(self.device.name.as_str())
-            .map(|counters| **counters);
+    fn take_counters(&mut self, rows: &HashMap<&str, &DiskCounters>, began: BootTime, ended: BootTime) {
+        let own = rows.get(self.device.name.as_str()).map(|counters| **counters);
         let paths: Vec<_> = self
             .device
             .nvme
             .iter()
             .flat_map(|nvme| &nvme.paths)
-            .filter_map(|path| {
-                rows.get(path.name.as_str())
-                    .map(|counters| (path.name.clone(), **counters))
-            })
+            .filter_map(|path| rows.get(path.name.as_str()).map(|counters| (path.name.clone(), **counters)))
             .collect();
         if own.is_none() && paths.is_empty() {
             let what = format!("no line for {}", self.device.name);
-            self.counters.fail(
-                Fault::Parse {
-                    path: "diskstats".to_owned(),
-                    line: 0,
-                    what,
-                },
-                ended,
-            );
+            self.counters.fail(Fault::Parse { path: "diskstats".to_owned(), line: 0, what }, ended);
         } else {
-            self.counters
-                .succeed(DeviceCounters { own, paths }, began, ended);
+            self.counters.succeed(DeviceCounters { own, paths }, began, ended);
         }
     }
 }
@@ -344,25 +286,13 @@ impl ControllerState {
         all
     }
 
-    fn apply(
-        &mut self,
-        source: Source,
-        began: BootTime,
-        ended: BootTime,
-        outcome: Outcome,
-    ) -> bool {
+    fn apply(&mut self, source: Source, began: BootTime, ended: BootTime, outcome: Outcome) -> bool {
         macro_rules! take {
             ($field:ident, $pattern:pat => $value:expr) => {
-                settle(
-                    &mut self.$field,
-                    began,
-                    ended,
-                    outcome,
-                    |sample| match sample {
-                        $pattern => Some($value),
-                        _ => None,
-                    },
-                )
+                settle(&mut self.$field, began, ended, outcome, |sample| match sample {
+                    $pattern => Some($value),
+                    _ => None,
+                })
             };
         }
         match source {
@@ -431,25 +361,13 @@ impl HostState {
         all
     }
 
-    fn apply(
-        &mut self,
-        source: Source,
-        began: BootTime,
-        ended: BootTime,
-        outcome: Outcome,
-    ) -> bool {
+    fn apply(&mut self, source: Source, began: BootTime, ended: BootTime, outcome: Outcome) -> bool {
         macro_rules! take {
             ($field:ident, $pattern:pat => $value:expr) => {
-                settle(
-                    &mut self.$field,
-                    began,
-                    ended,
-                    outcome,
-                    |sample| match sample {
-                        $pattern => Some($value),
-                        _ => None,
-                    },
-                )
+                settle(&mut self.$field, began, ended, outcome, |sample| match sample {
+                    $pattern => Some($value),
+                    _ => None,
+                })
             };
         }
         match source {
@@ -499,18 +417,10 @@ impl Snapshot {
             Event::DeviceAppeared(device) => self.device_appeared(*device, now),
             Event::ControllerAppeared(controller) => self.controller_appeared(*controller, now),
             Event::Vanished(subject) => self.vanished(&subject),
-            Event::Read {
-                subject,
-                source,
-                began,
-                ended,
-                outcome,
-            } => self.read(&subject, source, began, ended, outcome),
-            Event::Stalled {
-                subject,
-                source,
-                since,
-            } => self.stalled(&subject, source, since),
+            Event::Read { subject, source, began, ended, outcome } => {
+                self.read(&subject, source, began, ended, outcome)
+            }
+            Event::Stalled { subject, source, since } => self.stalled(&subject, source, since),
         };
         if !taken {
             self.events_refused = self.events_refused.saturating_add(1);
@@ -520,12 +430,8 @@ impl Snapshot {
     /// Turns fresh values that are older than their source's limit into stalled ones.
     pub fn expire(&mut self, now: BootTime, limit: &dyn Fn(Source) -> Duration) {
         self.host.expire(now, limit);
-        self.devices
-            .values_mut()
-            .for_each(|device| device.expire(now, limit));
-        self.controllers
-            .values_mut()
-            .for_each(|controller| controller.expire(now, limit));
+        self.devices.values_mut().for_each(|device| device.expire(now, limit));
+        self.controllers.values_mut().for_each(|controller| controller.expire(now, limit));
     }
 
     fn device_appeared(&mut self, device: Device, now: BootTime) -> bool {
@@ -538,8 +444,7 @@ impl Snapshot {
         }
         let room = self.devices.len() < MAX_SUBJECTS;
         if room {
-            self.devices
-                .insert(device.id.clone(), DeviceState::new(device, now));
+            self.devices.insert(device.id.clone(), DeviceState::new(device, now));
         }
         room
     }
@@ -551,8 +456,7 @@ impl Snapshot {
         }
         let room = self.controllers.len() < MAX_SUBJECTS;
         if room {
-            self.controllers
-                .insert(controller.id.clone(), ControllerState::new(controller, now));
+            self.controllers.insert(controller.id.clone(), ControllerState::new(controller, now));
         }
         room
     }
@@ -565,14 +469,7 @@ impl Snapshot {
         }
     }
 
-    fn read(
-        &mut self,
-        subject: &Subject,
-        source: Source,
-        began: BootTime,
-        ended: BootTime,
-        outcome: Outcome,
-    ) -> bool {
+    fn read(&mut self, subject: &Subject, source: Source, began: BootTime, ended: BootTime, outcome: Outcome) -> bool {
         if matches!(&outcome, Outcome::Value(sample) if sample.source() != source) {
             return false;
         }
@@ -587,14 +484,12 @@ impl Snapshot {
                 }
                 self.host.apply(source, began, ended, outcome)
             }
-            Subject::Device(id) => self
-                .devices
-                .get_mut(id)
-                .is_some_and(|device| device.apply(source, began, ended, outcome)),
-            Subject::Controller(id) => self
-                .controllers
-                .get_mut(id)
-                .is_some_and(|known| known.apply(source, began, ended, outcome)),
+            Subject::Device(id) => {
+                self.devices.get_mut(id).is_some_and(|device| device.apply(source, began, ended, outcome))
+            }
+            Subject::Controller(id) => {
+                self.controllers.get_mut(id).is_some_and(|known| known.apply(source, began, ended, outcome))
+            }
         }
     }
 
@@ -602,10 +497,7 @@ impl Snapshot {
         match subject {
             Subject::Host => Some(&mut self.host.stats),
             Subject::Device(id) => self.devices.get_mut(id).map(|device| &mut device.stats),
-            Subject::Controller(id) => self
-                .controllers
-                .get_mut(id)
-                .map(|controller| &mut controller.stats),
+            Subject::Controller(id) => self.controllers.get_mut(id).map(|controller| &mut controller.stats),
         }
     }
 
@@ -615,28 +507,20 @@ impl Snapshot {
                 let Sample::Diskstats(Table { rows, .. }) = sample.as_ref() else {
                     return;
                 };
-                let rows: HashMap<&str, &DiskCounters> = rows
-                    .iter()
-                    .map(|row| (row.name.as_str(), &row.counters))
-                    .collect();
+                let rows: HashMap<&str, &DiskCounters> =
+                    rows.iter().map(|row| (row.name.as_str(), &row.counters)).collect();
                 for device in self.devices.values_mut() {
                     device.take_counters(&rows, began, ended);
                 }
             }
             Outcome::Failed(fault) => {
-                self.devices
-                    .values_mut()
-                    .for_each(|device| device.counters.fail(fault.clone(), ended));
+                self.devices.values_mut().for_each(|device| device.counters.fail(fault.clone(), ended));
             }
             Outcome::Unsupported(why) => {
-                self.devices
-                    .values_mut()
-                    .for_each(|device| device.counters.unsupport(why.clone()));
+                self.devices.values_mut().for_each(|device| device.counters.unsupport(why.clone()));
             }
             Outcome::Withheld(why) => {
-                self.devices
-                    .values_mut()
-                    .for_each(|device| device.counters.withhold(why.clone(), ended));
+                self.devices.values_mut().for_each(|device| device.counters.withhold(why.clone(), ended));
             }
         }
     }
@@ -645,30 +529,17 @@ impl Snapshot {
         let Some(stats) = self.stats(subject) else {
             return false;
         };
-        let failures = stats
-            .entry(source)
-            .or_default()
-            .failures
-            .entry("stalled")
-            .or_default();
+        let failures = stats.entry(source).or_default().failures.entry("stalled").or_default();
         *failures = failures.saturating_add(1);
         match subject {
             Subject::Host => {
                 if source == Source::Diskstats {
-                    self.devices
-                        .values_mut()
-                        .for_each(|device| device.counters.stall(since));
+                    self.devices.values_mut().for_each(|device| device.counters.stall(since));
                 }
                 self.host.stall(source, since)
             }
-            Subject::Device(id) => self
-                .devices
-                .get_mut(id)
-                .is_some_and(|device| device.stall(source, since)),
-            Subject::Controller(id) => self
-                .controllers
-                .get_mut(id)
-                .is_some_and(|known| known.stall(source, since)),
+            Subject::Device(id) => self.devices.get_mut(id).is_some_and(|device| device.stall(source, since)),
+            Subject::Controller(id) => self.controllers.get_mut(id).is_some_and(|known| known.stall(source, since)),
         }
     }
 }
