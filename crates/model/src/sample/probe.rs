@@ -46,6 +46,10 @@ pub enum SkipReason {
     Gone,
     /// A former read is still outstanding.
     Outstanding,
+    /// The node is no block device, or has no size, no medium or a block size that no device has.
+    Unsuitable,
+    /// The agent itself is out of descriptors, memory or threads.
+    Exhausted,
 }
 
 impl SkipReason {
@@ -59,6 +63,8 @@ impl SkipReason {
             Self::Budget => "budget",
             Self::Gone => "gone",
             Self::Outstanding => "outstanding",
+            Self::Unsuitable => "unsuitable",
+            Self::Exhausted => "exhausted",
         }
     }
 }
