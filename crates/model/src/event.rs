@@ -58,16 +58,11 @@ impl Event {
     pub fn slot(&self) -> (Subject, Option<Source>) {
         match self {
             Self::DeviceAppeared(device) => (Subject::Device(device.id.clone()), None),
-            Self::ControllerAppeared(controller) => {
-                (Subject::Controller(controller.id.clone()), None)
-            }
+            Self::ControllerAppeared(controller) => (Subject::Controller(controller.id.clone()), None),
             Self::Vanished(subject) => (subject.clone(), None),
-            Self::Read {
-                subject, source, ..
+            Self::Read { subject, source, .. } | Self::Stalled { subject, source, .. } => {
+                (subject.clone(), Some(*source))
             }
-            | Self::Stalled {
-                subject, source, ..
-            } => (subject.clone(), Some(*source)),
         }
     }
 }

@@ -6,11 +6,19 @@ use crate::fault::Fault;
 use crate::identity::{ControllerId, DeviceId, Subject};
 use crate::reading::Reading;
 use crate::sample::diskstats::{DiskCounters, Table};
-use crate::sample::{Sample, Source, host, nvme, pcie, power, probe, queue, stack};
+use crate::sample::{Sample, Source};
 use crate::time::{BootTime, ClockSync};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+
+mod controller;
+mod device;
+mod host;
+
+pub use controller::ControllerState;
+pub use device::{DeviceCounters, DeviceState};
+pub use host::{DiskstatsFile, HostState};
 
 /// Most devices, and most controllers, that are kept; what appears beyond is refused and counted.
 pub const MAX_SUBJECTS: usize = 20_000;
@@ -24,76 +32,6 @@ pub struct SourceStats {
     pub failures: BTreeMap<&'static str, u64>,
     /// How long the last read took.
     pub last_duration: Option<Duration>,
-}
-
-/// What diskstats says of one device: its own line, and those of its multipath paths.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DeviceCounters {
-    /// The device's own line.
-    pub own: Option<DiskCounters>,
-    /// Lines of its paths, by kernel name of the path.
-    pub paths: Vec<(String, DiskCounters)>,
-}
-
-/// Everything known of one block device.
-#[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "the fields are the sources")]
-pub struct DeviceState {
-    pub device: Arc<Device>,
-    /// When it was first seen by this process under this identity.
-    pub appeared: BootTime,
-    pub counters: Reading<DeviceCounters>,
-    pub queue: Reading<queue::QueueSettings>,
-    pub power: Reading<power::RuntimePower>,
-    pub ata_power: Reading<power::AtaPower>,
-    pub namespace: Reading<nvme::Namespace>,
-    pub probe: Reading<probe::ProbeReport>,
-    pub stats: BTreeMap<Source, SourceStats>,
-}
-
-/// Everything known of one NVMe controller.
-#[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "the fields are the sources")]
-pub struct ControllerState {
-    pub controller: Arc<Controller>,
-    /// When it was first seen by this process under this identity.
-    pub appeared: BootTime,
-    pub state: Reading<nvme::ControllerState>,
-    pub power: Reading<power::RuntimePower>,
-    pub link: Reading<pcie::PcieLink>,
-    pub aer: Reading<pcie::Aer>,
-    pub identify: Reading<nvme::Identify>,
-    pub smart: Reading<nvme::SmartHealth>,
-    pub error_log: Reading<nvme::ErrorLog>,
-    pub firmware: Reading<nvme::FirmwareSlots>,
-    pub self_test: Reading<nvme::SelfTestLog>,
-    pub ocp: Reading<nvme::OcpSmart>,
-    pub commands: Reading<nvme::DriveCommands>,
-    pub stats: BTreeMap<Source, SourceStats>,
-}
-
-/// Everything known of the host and the agent.
-#[derive(Debug, Clone, Default)]
-#[expect(missing_docs, reason = "the fields are the sources")]
-pub struct HostState {
-    pub info: Reading<host::HostInfo>,
-    pub pressure: Reading<host::Pressure>,
-    pub cpu: Reading<host::Cpu>,
-    pub agent: Reading<host::Agent>,
-    pub stack: Reading<stack::Stack>,
-    pub discovery: Reading<host::Discovery>,
-    /// The diskstats file as a whole; the counters are with the devices.
-    pub diskstats: Reading<DiskstatsFile>,
-    pub stats: BTreeMap<Source, SourceStats>,
-}
-
-/// What is kept of the diskstats file as a whole.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DiskstatsFile {
-    /// Lines read.
-    pub rows: usize,
-    /// Lines skipped, with the reason.
-    pub faults: Vec<Fault>,
 }
 
 /// The newest reading of everything.
@@ -151,262 +89,28 @@ impl SourceStatus {
     }
 }
 
-impl DeviceState {
-    fn new(device: Device, now: BootTime) -> Self {
-        Self {
-            device: Arc::new(device),
-            appeared: now,
-            counters: Reading::Never,
-            queue: Reading::Never,
-            power: Reading::Never,
-            ata_power: Reading::Never,
-            namespace: Reading::Never,
-            probe: Reading::Never,
-            stats: BTreeMap::new(),
-        }
-    }
-
-    /// The state of every source that was asked for or answered.
-    pub fn sources(&self) -> Vec<SourceStatus> {
-        let stats = &self.stats;
-        let mut all = vec![
-            SourceStatus::of(Source::Diskstats, &self.counters, stats),
-            SourceStatus::of(Source::Queue, &self.queue, stats),
-            SourceStatus::of(Source::Power, &self.power, stats),
-            SourceStatus::of(Source::AtaPower, &self.ata_power, stats),
-            SourceStatus::of(Source::Namespace, &self.namespace, stats),
-            SourceStatus::of(Source::Probe, &self.probe, stats),
-        ];
-        all.retain(|status| status.state != "never");
-        all
-    }
-
-    fn apply(&mut self, source: Source, began: BootTime, ended: BootTime, outcome: Outcome) -> bool {
-        match source {
-            Source::Queue => settle(&mut self.queue, began, ended, outcome, |sample| match sample {
-                Sample::Queue(value) => Some(*value),
-                _ => None,
-            }),
-            Source::Power => settle(&mut self.power, began, ended, outcome, |sample| match sample {
-                Sample::Power(value) => Some(value),
-                _ => None,
-            }),
-            Source::AtaPower => settle(&mut self.ata_power, began, ended, outcome, |sample| match sample {
-                Sample::AtaPower(value) => Some(value),
-                _ => None,
-            }),
-            Source::Namespace => settle(&mut self.namespace, began, ended, outcome, |sample| match sample {
-                Sample::Namespace(value) => Some(value),
-                _ => None,
-            }),
-            Source::Probe => settle(&mut self.probe, began, ended, outcome, |sample| match sample {
-                Sample::Probe(value) => Some(*value),
-                _ => None,
-            }),
-            _ => false,
-        }
-    }
-
-    fn stall(&mut self, source: Source, since: BootTime) -> bool {
-        match source {
-            Source::Diskstats => self.counters.stall(since),
-            Source::Queue => self.queue.stall(since),
-            Source::Power => self.power.stall(since),
-            Source::AtaPower => self.ata_power.stall(since),
-            Source::Namespace => self.namespace.stall(since),
-            Source::Probe => self.probe.stall(since),
-            _ => return false,
-        }
-        true
-    }
-
-    fn expire(&mut self, now: BootTime, limit: &dyn Fn(Source) -> Duration) {
-        self.counters.expire(now, limit(Source::Diskstats));
-        self.queue.expire(now, limit(Source::Queue));
-        self.power.expire(now, limit(Source::Power));
-        self.ata_power.expire(now, limit(Source::AtaPower));
-        self.namespace.expire(now, limit(Source::Namespace));
-        self.probe.expire(now, limit(Source::Probe));
-    }
-
-    fn take_counters(&mut self, rows: &HashMap<&str, &DiskCounters>, began: BootTime, ended: BootTime) {
-        let own = rows.get(self.device.name.as_str()).map(|counters| **counters);
-        let paths: Vec<_> = self
-            .device
-            .nvme
-            .iter()
-            .flat_map(|nvme| &nvme.paths)
-            .filter_map(|path| rows.get(path.name.as_str()).map(|counters| (path.name.clone(), **counters)))
-            .collect();
-        if own.is_none() && paths.is_empty() {
-            let what = format!("no line for {}", self.device.name);
-            self.counters.fail(Fault::Parse { path: "diskstats".to_owned(), line: 0, what }, ended);
-        } else {
-            self.counters.succeed(DeviceCounters { own, paths }, began, ended);
-        }
-    }
+/// A source that was asked in vain.
+#[derive(Debug, Clone, Copy)]
+pub struct Trouble<'a> {
+    /// Which source.
+    pub source: Source,
+    /// Why; `None` when no answer came.
+    pub fault: Option<&'a Fault>,
+    /// When the first of the consecutive failures ended, or the outstanding read began.
+    pub since: BootTime,
+    /// Consecutive failures; 0 when no answer came.
+    pub count: u64,
 }
 
-impl ControllerState {
-    fn new(controller: Controller, now: BootTime) -> Self {
-        Self {
-            controller: Arc::new(controller),
-            appeared: now,
-            state: Reading::Never,
-            power: Reading::Never,
-            link: Reading::Never,
-            aer: Reading::Never,
-            identify: Reading::Never,
-            smart: Reading::Never,
-            error_log: Reading::Never,
-            firmware: Reading::Never,
-            self_test: Reading::Never,
-            ocp: Reading::Never,
-            commands: Reading::Never,
-            stats: BTreeMap::new(),
+impl<'a> Trouble<'a> {
+    fn note<T>(all: &mut Vec<Self>, source: Source, reading: &'a Reading<T>) {
+        match reading {
+            Reading::Failed { fault, since, count, .. } => {
+                all.push(Self { source, fault: Some(fault), since: *since, count: *count });
+            }
+            Reading::Stalled { since, .. } => all.push(Self { source, fault: None, since: *since, count: 0 }),
+            Reading::Never | Reading::Fresh(_) | Reading::Withheld { .. } | Reading::Unsupported { .. } => {}
         }
-    }
-
-    /// The state of every source that was asked for or answered.
-    pub fn sources(&self) -> Vec<SourceStatus> {
-        let stats = &self.stats;
-        let mut all = vec![
-            SourceStatus::of(Source::ControllerState, &self.state, stats),
-            SourceStatus::of(Source::Power, &self.power, stats),
-            SourceStatus::of(Source::PcieLink, &self.link, stats),
-            SourceStatus::of(Source::PcieAer, &self.aer, stats),
-            SourceStatus::of(Source::Identify, &self.identify, stats),
-            SourceStatus::of(Source::SmartHealth, &self.smart, stats),
-            SourceStatus::of(Source::ErrorLog, &self.error_log, stats),
-            SourceStatus::of(Source::FirmwareSlots, &self.firmware, stats),
-            SourceStatus::of(Source::SelfTest, &self.self_test, stats),
-            SourceStatus::of(Source::OcpSmart, &self.ocp, stats),
-        ];
-        all.retain(|status| status.state != "never");
-        all
-    }
-
-    fn apply(&mut self, source: Source, began: BootTime, ended: BootTime, outcome: Outcome) -> bool {
-        macro_rules! take {
-            ($field:ident, $pattern:pat => $value:expr) => {
-                settle(&mut self.$field, began, ended, outcome, |sample| match sample {
-                    $pattern => Some($value),
-                    _ => None,
-                })
-            };
-        }
-        match source {
-            Source::ControllerState => take!(state, Sample::ControllerState(value) => value),
-            Source::Power => take!(power, Sample::Power(value) => value),
-            Source::PcieLink => take!(link, Sample::PcieLink(value) => value),
-            Source::PcieAer => take!(aer, Sample::PcieAer(value) => value),
-            Source::Identify => take!(identify, Sample::Identify(value) => *value),
-            Source::SmartHealth => take!(smart, Sample::SmartHealth(value) => *value),
-            Source::ErrorLog => take!(error_log, Sample::ErrorLog(value) => value),
-            Source::FirmwareSlots => take!(firmware, Sample::FirmwareSlots(value) => value),
-            Source::SelfTest => take!(self_test, Sample::SelfTest(value) => value),
-            Source::OcpSmart => take!(ocp, Sample::OcpSmart(value) => *value),
-            Source::DriveCommands => take!(commands, Sample::DriveCommands(value) => value),
-            _ => false,
-        }
-    }
-
-    fn stall(&mut self, source: Source, since: BootTime) -> bool {
-        match source {
-            Source::ControllerState => self.state.stall(since),
-            Source::Power => self.power.stall(since),
-            Source::PcieLink => self.link.stall(since),
-            Source::PcieAer => self.aer.stall(since),
-            Source::Identify => self.identify.stall(since),
-            Source::SmartHealth => self.smart.stall(since),
-            Source::ErrorLog => self.error_log.stall(since),
-            Source::FirmwareSlots => self.firmware.stall(since),
-            Source::SelfTest => self.self_test.stall(since),
-            Source::OcpSmart => self.ocp.stall(since),
-            Source::DriveCommands => self.commands.stall(since),
-            _ => return false,
-        }
-        true
-    }
-
-    fn expire(&mut self, now: BootTime, limit: &dyn Fn(Source) -> Duration) {
-        self.state.expire(now, limit(Source::ControllerState));
-        self.power.expire(now, limit(Source::Power));
-        self.link.expire(now, limit(Source::PcieLink));
-        self.aer.expire(now, limit(Source::PcieAer));
-        self.identify.expire(now, limit(Source::Identify));
-        self.smart.expire(now, limit(Source::SmartHealth));
-        self.error_log.expire(now, limit(Source::ErrorLog));
-        self.firmware.expire(now, limit(Source::FirmwareSlots));
-        self.self_test.expire(now, limit(Source::SelfTest));
-        self.ocp.expire(now, limit(Source::OcpSmart));
-        self.commands.expire(now, limit(Source::DriveCommands));
-    }
-}
-
-impl HostState {
-    /// The state of every host-wide source that was asked for or answered.
-    pub fn sources(&self) -> Vec<SourceStatus> {
-        let stats = &self.stats;
-        let mut all = vec![
-            SourceStatus::of(Source::Diskstats, &self.diskstats, stats),
-            SourceStatus::of(Source::Pressure, &self.pressure, stats),
-            SourceStatus::of(Source::Cpu, &self.cpu, stats),
-            SourceStatus::of(Source::HostInfo, &self.info, stats),
-            SourceStatus::of(Source::Agent, &self.agent, stats),
-            SourceStatus::of(Source::Stack, &self.stack, stats),
-            SourceStatus::of(Source::Discovery, &self.discovery, stats),
-        ];
-        all.retain(|status| status.state != "never");
-        all
-    }
-
-    fn apply(&mut self, source: Source, began: BootTime, ended: BootTime, outcome: Outcome) -> bool {
-        macro_rules! take {
-            ($field:ident, $pattern:pat => $value:expr) => {
-                settle(&mut self.$field, began, ended, outcome, |sample| match sample {
-                    $pattern => Some($value),
-                    _ => None,
-                })
-            };
-        }
-        match source {
-            Source::Pressure => take!(pressure, Sample::Pressure(value) => value),
-            Source::Cpu => take!(cpu, Sample::Cpu(value) => value),
-            Source::HostInfo => take!(info, Sample::HostInfo(value) => value),
-            Source::Agent => take!(agent, Sample::Agent(value) => value),
-            Source::Stack => take!(stack, Sample::Stack(value) => value),
-            Source::Discovery => take!(discovery, Sample::Discovery(value) => value),
-            Source::Diskstats => take!(diskstats, Sample::Diskstats(table) => DiskstatsFile {
-                rows: table.rows.len(),
-                faults: table.faults,
-            }),
-            _ => false,
-        }
-    }
-
-    fn stall(&mut self, source: Source, since: BootTime) -> bool {
-        match source {
-            Source::Diskstats => self.diskstats.stall(since),
-            Source::Pressure => self.pressure.stall(since),
-            Source::Cpu => self.cpu.stall(since),
-            Source::HostInfo => self.info.stall(since),
-            Source::Agent => self.agent.stall(since),
-            Source::Stack => self.stack.stall(since),
-            Source::Discovery => self.discovery.stall(since),
-            _ => return false,
-        }
-        true
-    }
-
-    fn expire(&mut self, now: BootTime, limit: &dyn Fn(Source) -> Duration) {
-        self.diskstats.expire(now, limit(Source::Diskstats));
-        self.pressure.expire(now, limit(Source::Pressure));
-        self.cpu.expire(now, limit(Source::Cpu));
-        self.info.expire(now, limit(Source::HostInfo));
-        self.agent.expire(now, limit(Source::Agent));
-        self.stack.expire(now, limit(Source::Stack));
-        self.discovery.expire(now, limit(Source::Discovery));
     }
 }
 

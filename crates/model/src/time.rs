@@ -4,9 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// An instant in nanoseconds of `CLOCK_BOOTTIME` (clock_gettime(2)): it advances through suspend and never steps.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct BootTime(pub u64);
 
 impl BootTime {
@@ -22,18 +20,12 @@ impl BootTime {
 
     /// This instant moved later by `by`, saturating.
     pub fn plus(self, by: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
     }
 
     /// This instant moved earlier by `by`, saturating at boot.
     pub fn minus(self, by: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_sub(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_sub(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 

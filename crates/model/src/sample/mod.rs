@@ -13,10 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// A source of samples, host-wide, of a controller or of a device. The word is the label `source`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "each variant is described by `Source::describe`"
-)]
+#[expect(missing_docs, reason = "each variant is described by `Source::describe`")]
 pub enum Source {
     Diskstats,
     Pressure,
