@@ -23,10 +23,7 @@ pub fn read_bytes(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Fault> {
         Some(fault) => Err(fault),
     };
     // A captured host may hold a FIFO where the kernel has a file: opening must not wait for a writer.
-    let opened = File::options()
-        .read(true)
-        .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_CLOEXEC)
-        .open(path);
+    let opened = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_CLOEXEC).open(path);
     let file = match opened {
         Ok(file) => file,
         Err(error) => return failed(&error),
@@ -46,6 +43,26 @@ pub fn read_bytes(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Fault> {
     Ok(Some(bytes))
 }
 
+/// The whole content of `path`, a file that any supported kernel has.
+///
+/// # Errors
+/// As [`read_bytes`], and [`Fault::Io`] with ENOENT when there is no such file.
+pub fn read_required(path: &Path, limit: usize) -> Result<Vec<u8>, Fault> {
+    read_bytes(path, limit)?.ok_or_else(|| Fault::Io { path: path.display().to_string(), errno: nix::libc::ENOENT })
+}
+
+/// Makes sure that the sysfs folder of a device is there.
+///
+/// # Errors
+/// [`Fault::Gone`] when it is not, else as [`read_bytes`].
+pub fn require_folder(path: &Path) -> Result<(), Fault> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(Fault::Gone),
+        Err(error) => Err(fault(path, &error).unwrap_or(Fault::Gone)),
+    }
+}
+
 /// A sysfs attribute as text without its trailing newline and NULs; bytes that are not UTF-8 are replaced. `None` when
 /// the kernel has no such attribute here.
 ///
@@ -53,11 +70,7 @@ pub fn read_bytes(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Fault> {
 /// As [`read_bytes`].
 pub fn read_text(path: &Path) -> Result<Option<String>, Fault> {
     let bytes = read_bytes(path, MAX_ATTRIBUTE)?;
-    Ok(bytes.map(|bytes| {
-        String::from_utf8_lossy(&bytes)
-            .trim_end_matches(['\n', '\0'])
-            .to_owned()
-    }))
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\0']).to_owned()))
 }
 
 /// A sysfs attribute as an unsigned decimal number; `None` when absent or empty.
@@ -72,14 +85,7 @@ pub fn read_u64(path: &Path) -> Result<Option<u64>, Fault> {
     if word.is_empty() {
         return Ok(None);
     }
-    let bad = || {
-        Fault::parse(
-            path.display().to_string(),
-            1,
-            "not an unsigned number",
-            text.as_bytes(),
-        )
-    };
+    let bad = || Fault::parse(path.display().to_string(), 1, "not an unsigned number", text.as_bytes());
     word.parse().map(Some).map_err(|_| bad())
 }
 
@@ -89,10 +95,7 @@ pub fn fault(path: &Path, error: &std::io::Error) -> Option<Fault> {
     let errno = error.raw_os_error().unwrap_or(nix::libc::EIO);
     match Errno::from_raw(errno) {
         Errno::ENOENT | Errno::ENOTDIR => None,
-        Errno::EACCES | Errno::EPERM => Some(Fault::Denied {
-            path,
-            needs: "read permission".to_owned(),
-        }),
+        Errno::EACCES | Errno::EPERM => Some(Fault::Denied { path, needs: "read permission".to_owned() }),
         Errno::ENODEV | Errno::ENXIO => Some(Fault::Gone),
         _ => Some(Fault::Io { path, errno }),
     }
