@@ -1,2 +1,46 @@
-//! Skeleton.
-fn main() {}
+//! Developer commands: `cargo xtask <command>`.
+#![forbid(unsafe_code)]
+
+mod docs;
+mod expose;
+mod licences;
+mod packages;
+mod steps;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(about = "Developer commands of storscope")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// All set-up and all checks: what has to pass before a change lands.
+    Test,
+    /// Write the generated documents, or with --check say which are not as generated.
+    Docs {
+        /// Compare instead of writing.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check licences and sources of the dependencies against deny.toml.
+    Licences,
+    /// Check the rules of the house: file lengths, unsafe code and kernel paths in their rooms only, nothing left behind.
+    Tidy,
+    /// Start the agent and check what it exposes: promtool, an OpenMetrics parser.
+    Expose,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Test => steps::test(),
+        Command::Docs { check } => docs::run(check),
+        Command::Licences => licences::run(),
+        Command::Tidy => tidy::run(),
+        Command::Expose => expose::run(),
+    }
+}
