@@ -7,6 +7,7 @@ pub mod attribute;
 pub mod clock;
 pub mod controller_state;
 pub mod cpu;
+pub mod discovery;
 pub mod diskstats;
 pub mod host_info;
 pub mod lanes;
@@ -16,5 +17,7 @@ pub mod pressure;
 pub mod queue;
 pub mod root;
 pub mod schedule;
+pub mod select;
+pub mod uevent;
 #[cfg(test)]
 mod unprivileged;

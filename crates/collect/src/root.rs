@@ -28,22 +28,12 @@ impl Root {
 
     /// A live host whose `/proc`, `/sys` and `/dev` are seen under `prefix`, as in a container.
     pub fn host(prefix: &Path) -> Self {
-        Self {
-            proc: prefix.join("proc"),
-            sys: prefix.join("sys"),
-            dev: prefix.join("dev"),
-            drives: None,
-            live: true,
-        }
+        Self { proc: prefix.join("proc"), sys: prefix.join("sys"), dev: prefix.join("dev"), drives: None, live: true }
     }
 
     /// A captured host in `dir`.
     pub fn captured(dir: &Path) -> Self {
-        Self {
-            drives: Some(dir.join("drives")),
-            live: false,
-            ..Self::host(dir)
-        }
+        Self { drives: Some(dir.join("drives")), live: false, ..Self::host(dir) }
     }
 
     /// A path below procfs.
@@ -61,10 +51,32 @@ impl Root {
         self.dev.join(name)
     }
 
-    /// The sysfs folder of a block device: `block/NAME`, or `class/block/NAME` where that is what the host has.
-    /// A slash in the kernel name is an exclamation mark in sysfs.
+    /// The sysfs folder of a block device: `class/block/NAME`. A captured host may lack that folder: then the one in
+    /// `block`, below an NVMe controller or subsystem, or below the disk of a partition, with links resolved inside the
+    /// root. A slash in the kernel name is an exclamation mark in sysfs.
     pub fn block(&self, name: &str) -> PathBuf {
-        self.sys.join("class/block").join(name.replace('/', "!"))
+        let name = name.replace('/', "!");
+        let class = self.sys.join("class/block").join(&name);
+        if self.live {
+            return class;
+        }
+        self.captured_block(&name).unwrap_or(class)
+    }
+
+    fn captured_block(&self, name: &str) -> Option<PathBuf> {
+        let folder = |path: PathBuf| self.resolve(&path).filter(|folder| folder.is_dir());
+        if let Some(found) = ["class/block", "block"].iter().find_map(|class| folder(self.sys(class).join(name))) {
+            return Some(found);
+        }
+        let below = |parents: &str| {
+            let parents = std::fs::read_dir(self.sys(parents)).ok()?;
+            parents.flatten().find_map(|parent| folder(parent.path().join(name)))
+        };
+        ["class/nvme", "class/nvme-subsystem", "block"].into_iter().find_map(below).or_else(|| {
+            let digits = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let disk = digits.strip_suffix('p').filter(|_| digits.len() < name.len())?;
+            folder(self.captured_block(disk)?.join(name))
+        })
     }
 
     /// `path` below sysfs with every symbolic link resolved inside this root, as the kernel's links would be on that
@@ -132,15 +144,26 @@ mod tests {
         symlink("../../devices/pci/nvme0", root.sys("class/nvme/nvme0")).unwrap();
         symlink("/sys/devices/pci", root.sys("class/nvme/abs")).unwrap();
         symlink("../../..", root.sys("devices/pci/up")).unwrap();
-        assert_eq!(
-            root.resolve(&root.sys("class/nvme/nvme0")),
-            Some(root.sys("devices/pci/nvme0"))
-        );
-        assert_eq!(
-            root.resolve(&root.sys("class/nvme/abs/nvme0")),
-            Some(root.sys("devices/pci/nvme0"))
-        );
+        assert_eq!(root.resolve(&root.sys("class/nvme/nvme0")), Some(root.sys("devices/pci/nvme0")));
+        assert_eq!(root.resolve(&root.sys("class/nvme/abs/nvme0")), Some(root.sys("devices/pci/nvme0")));
         assert_eq!(root.resolve(&root.sys("devices/pci/up")), None);
+    }
+
+    #[test]
+    fn block_devices_are_found_in_every_layout() {
+        let (_dir, root) = root();
+        let disk = root.sys("devices/pci/host0/block/sda");
+        std::fs::create_dir_all(disk.join("sda1")).unwrap();
+        std::fs::create_dir_all(root.sys("devices/pci/nvme0/nvme0n1/nvme0n1p2")).unwrap();
+        std::fs::create_dir_all(root.sys("block/cciss!c0d0")).unwrap();
+        symlink("../devices/pci/host0/block/sda", root.sys("block/sda")).unwrap();
+        symlink("../../devices/pci/nvme0", root.sys("class/nvme/nvme0")).unwrap();
+        assert_eq!(root.block("sda"), disk);
+        assert_eq!(root.block("sda1"), disk.join("sda1"));
+        assert_eq!(root.block("cciss/c0d0"), root.sys("block/cciss!c0d0"));
+        assert_eq!(root.block("nvme0n1"), root.sys("devices/pci/nvme0/nvme0n1"));
+        assert_eq!(root.block("nvme0n1p2"), root.sys("devices/pci/nvme0/nvme0n1/nvme0n1p2"));
+        assert_eq!(root.block("sdz"), root.sys("class/block/sdz"));
     }
 
     #[test]
@@ -151,9 +174,6 @@ mod tests {
         symlink("../../devices/gone/there", root.sys("class/nvme/dangling")).unwrap();
         assert_eq!(root.resolve(&root.sys("class/nvme/loop")), None);
         assert_eq!(root.resolve(&root.sys("class/nvme/out")), None);
-        assert_eq!(
-            root.resolve(&root.sys("class/nvme/dangling")),
-            Some(root.sys("devices/gone/there"))
-        );
+        assert_eq!(root.resolve(&root.sys("class/nvme/dangling")), Some(root.sys("devices/gone/there")));
     }
 }

@@ -1,0 +1,136 @@
+//! Reads of attributes that note a fault and go on.
+
+use super::inquiry;
+use crate::attribute::{self, MAX_ATTRIBUTE};
+use nix::errno::Errno;
+use std::path::Path;
+use storscope_model::fault::Fault;
+
+/// Most faults that one scan keeps.
+pub const MAX_FAULTS: usize = 64;
+/// Longest text of a device that is kept, in bytes; the NVMe NQN, the longest there is, has at most 223 bytes.
+pub const MAX_TEXT: usize = 256;
+
+/// A reader that turns what cannot be read into an absent value and a bounded list of faults.
+#[derive(Debug, Default)]
+pub(super) struct Attributes {
+    faults: Vec<Fault>,
+}
+
+impl Attributes {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// A device that vanishes while it is read is told by the next scan, not as a fault.
+    pub(super) fn note(&mut self, fault: Fault) {
+        if self.faults.len() < MAX_FAULTS && fault != Fault::Gone {
+            self.faults.push(fault);
+        }
+    }
+
+    pub(super) fn into_faults(self) -> Vec<Fault> {
+        self.faults
+    }
+
+    pub(super) fn bytes(&mut self, path: &Path) -> Option<Vec<u8>> {
+        match attribute::read_bytes(path, MAX_ATTRIBUTE) {
+            Ok(bytes) => bytes,
+            // A folder where an attribute should be has no content: the same as no attribute.
+            Err(Fault::Io { errno, .. }) if errno == Errno::EISDIR as i32 => None,
+            Err(fault) => {
+                self.note(fault);
+                None
+            }
+        }
+    }
+
+    /// Text of a device, as [`inquiry::text`] cleans it.
+    pub(super) fn text(&mut self, path: &Path) -> Option<String> {
+        inquiry::text(&self.bytes(path)?)
+    }
+
+    /// An unsigned decimal number.
+    pub(super) fn number(&mut self, path: &Path) -> Option<u64> {
+        let text = self.text(path)?;
+        match text.parse() {
+            Ok(number) => Some(number),
+            Err(_) => {
+                self.note(Fault::parse(path.display().to_string(), 1, "not an unsigned number", text.as_bytes()));
+                None
+            }
+        }
+    }
+
+    /// An unsigned decimal number of 32 bits.
+    pub(super) fn number32(&mut self, path: &Path) -> Option<u32> {
+        let wide = self.number(path)?;
+        match u32::try_from(wide) {
+            Ok(number) => Some(number),
+            Err(_) => {
+                self.note(Fault::parse(
+                    path.display().to_string(),
+                    1,
+                    "does not fit 32 bits",
+                    wide.to_string().as_bytes(),
+                ));
+                None
+            }
+        }
+    }
+
+    /// 0 or 1.
+    pub(super) fn flag(&mut self, path: &Path) -> Option<bool> {
+        self.number(path).map(|number| number != 0)
+    }
+
+    /// `numa_node`: the kernel prints -1 where the firmware names none.
+    pub(super) fn numa_node(&mut self, folder: &Path) -> Option<u32> {
+        let path = folder.join("numa_node");
+        let text = self.text(&path)?;
+        match text.parse::<i64>() {
+            Ok(node) => u32::try_from(node).ok(),
+            Err(_) => {
+                self.note(Fault::parse(path.display().to_string(), 1, "not a number", text.as_bytes()));
+                None
+            }
+        }
+    }
+
+    /// Names in a folder, sorted; none when there is no such folder.
+    pub(super) fn names(&mut self, folder: &Path, most: usize) -> Vec<String> {
+        let listing = match std::fs::read_dir(folder) {
+            Ok(listing) => listing,
+            Err(error) => {
+                if let Some(fault) = attribute::fault(folder, &error) {
+                    self.note(fault);
+                }
+                return Vec::new();
+            }
+        };
+        let mut names = Vec::new();
+        for entry in listing {
+            match entry {
+                // The kernel names its objects in ASCII: another name in a captured tree is not one of them.
+                Ok(entry) => names.extend(entry.file_name().into_string().ok()),
+                Err(error) => {
+                    if let Some(fault) = attribute::fault(folder, &error) {
+                        self.note(fault);
+                    }
+                    break;
+                }
+            }
+            if names.len() > most {
+                names.pop();
+                self.note(Fault::Parse {
+                    path: folder.display().to_string(),
+                    line: 0,
+                    what: format!("more than {most} entries; the rest is left out"),
+                });
+                break;
+            }
+        }
+        names.sort_unstable();
+        names
+    }
+}
