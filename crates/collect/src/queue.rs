@@ -4,6 +4,7 @@
 use crate::attribute::{read_text, read_u64, require_folder};
 use crate::root::Root;
 use nix::errno::Errno;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use storscope_model::fault::Fault;
 use storscope_model::sample::queue::QueueSettings;
@@ -138,11 +139,21 @@ impl Attributes {
         value
     }
 
-    /// Other buses have a `state` of another meaning. A captured folder without its subsystem link counts as SCSI.
+    /// Other buses have a `state` of another meaning. Where a captured folder has no subsystem link, its name decides.
     fn is_scsi(&self) -> bool {
-        std::fs::read_link(self.folder.join("subsystem"))
-            .map_or(true, |target| target.file_name().is_some_and(|name| name == "scsi"))
+        match std::fs::read_link(self.folder.join("subsystem")) {
+            Ok(target) => target.file_name().is_some_and(|name| name == "scsi"),
+            Err(_) => {
+                self.folder.file_name().and_then(OsStr::to_str).is_some_and(|name| name == "device" || is_hctl(name))
+            }
+        }
     }
+}
+
+/// `host:channel:target:lun`, the name of a SCSI device.
+fn is_hctl(name: &str) -> bool {
+    let numbers = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    name.split(':').count() == 4 && name.split(':').all(numbers)
 }
 
 #[cfg(test)]
@@ -285,6 +296,11 @@ mod tests {
         let (_dir, root, device) = device(&[("queue/rotational", "0\n"), ("device/state", "live\n")]);
         symlink("../../../class/nvme", device.join("device/subsystem")).unwrap();
         assert_eq!(read(&root, &device).unwrap().device_state, None);
+        let controller = root.sys("devices/pci0/nvme0");
+        std::fs::create_dir_all(controller.join("nvme0n1")).unwrap();
+        std::fs::write(controller.join("state"), "live\n").unwrap();
+        symlink("../../nvme0", controller.join("nvme0n1/device")).unwrap();
+        assert_eq!(read(&root, &controller.join("nvme0n1")).unwrap().device_state, None);
     }
 
     #[test]

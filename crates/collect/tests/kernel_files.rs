@@ -1,0 +1,122 @@
+//! Kernel files of real machines give the values that their descriptions state.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use storscope_collect::root::Root;
+use storscope_collect::{aer, controller_state, diskstats, pcie, power, queue};
+use storscope_model::event::Outcome;
+use storscope_model::sample::diskstats::{Row, Table};
+
+/// A folder below the real data; says so and gives `None` where it is not at hand.
+fn realdata(name: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/realdata");
+    let folder = std::env::var_os("STORSCOPE_REALDATA").map_or_else(beside, PathBuf::from).join(name);
+    if folder.exists() {
+        return Some(folder);
+    }
+    eprintln!("skipped: no {}", folder.display());
+    None
+}
+
+/// One of the archived trees, unpacked, with the root inside `folder` of it.
+fn tree(name: &str, folder: &str) -> Option<(tempfile::TempDir, Root)> {
+    let archive = realdata("sysfs")?.join(format!("{name}.tar.xz"));
+    let dir = tempfile::tempdir().unwrap();
+    let unpacked = Command::new("tar").arg("-xJf").arg(&archive).arg("-C").arg(dir.path()).status();
+    if !unpacked.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: cannot unpack {}", archive.display());
+        return None;
+    }
+    let root = Root::captured(&dir.path().join(folder));
+    Some((dir, root))
+}
+
+fn table(path: &str) -> Option<Table> {
+    let file = realdata("diskstats")?.join(path);
+    Some(diskstats::parse(path, &std::fs::read(file).unwrap()))
+}
+
+fn row<'a>(table: &'a Table, name: &str) -> &'a Row {
+    table.rows.iter().find(|row| row.name == name).unwrap()
+}
+
+#[test]
+fn a_server_before_discards() {
+    let Some(table) = table("cadvisor/diskstats") else { return };
+    assert_eq!((table.rows.len(), table.faults.len()), (54, 0));
+    assert!(table.rows.iter().all(|row| row.counters.discards.is_none() && row.counters.flushes.is_none()));
+    let dm = row(&table, "dm-1").counters;
+    assert_eq!((dm.writes.time_ms, dm.weighted_time_ms), (1_975_572_544, 3_695_556_828));
+}
+
+#[test]
+fn several_lengths_in_one_file() {
+    for (path, lines, flushes) in [
+        ("sysstat/root1/proc/diskstats", 22, 0),
+        ("sysstat/root2/proc/diskstats", 21, 0),
+        ("sysstat/root3/proc/diskstats", 21, 1),
+        ("sysstat/root4/proc/diskstats", 21, 1),
+    ] {
+        let Some(table) = table(path) else { return };
+        assert_eq!((table.rows.len(), table.faults.len()), (lines, 0), "{path}");
+        assert_eq!(table.rows.iter().filter(|row| row.counters.flushes.is_some()).count(), flushes, "{path}");
+        let short: Vec<_> = table.rows.iter().filter(|row| row.counters.discards.is_none()).collect();
+        let expected: &[&str] = if path.contains("root4") { &[] } else { &["sds"] };
+        assert_eq!(short.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), expected, "{path}");
+    }
+    let Some(third) = table("sysstat/root3/proc/diskstats") else { return };
+    assert_eq!(row(&third, "sda1").counters.in_flight, 100);
+    let flushes = row(&third, "sdc").counters.flushes.unwrap();
+    assert_eq!((flushes.completed, flushes.time_ms), (32, 2145));
+    assert_eq!(row(&third, "sdq").counters.discards.unwrap().sectors, 364_610);
+}
+
+#[test]
+fn a_desktop_of_2018() {
+    let Some((_dir, root)) = tree("simple-nvme", "simple-nvme") else { return };
+    let function = root.sys("devices/pci0000:00/0000:00:01.0/0000:01:00.0");
+    let nvme = queue::read(&root, &function.join("nvme/nvme0/nvme0n1")).unwrap();
+    assert_eq!(nvme.faults, []);
+    assert_eq!((nvme.scheduler.as_deref(), nvme.nr_requests), (Some("none"), Some(1023)));
+    assert_eq!((nvme.write_cache.as_deref(), nvme.device_state), (Some("write back"), None));
+    assert_eq!((nvme.max_sectors_bytes, nvme.wbt_lat_usec), (Some(1_310_720), Some(2000)));
+    assert_eq!((nvme.fua, nvme.dma_alignment, nvme.io_timeout_ms, nvme.stable_writes), (None, None, None, None));
+    assert_eq!(nvme.inflight, Some((0, 0)));
+    let disk = root.sys("devices/pci0000:00/0000:00:1f.2/ata2/host1/target1:0:0/1:0:0:0/block/sdb");
+    let sdb = queue::read(&root, &disk).unwrap();
+    assert_eq!((sdb.scheduler.as_deref(), sdb.rotational), (Some("cfq"), Some(true)));
+    assert_eq!(sdb.device_state.as_deref(), Some("running"));
+    assert!(controller_state::read(&function.join("nvme/nvme0")).unwrap().is_live());
+    assert!(matches!(pcie::read(&root, &function), Outcome::Unsupported(_)));
+    assert!(matches!(aer::read(&root, &function), Outcome::Unsupported(_)));
+}
+
+#[test]
+fn a_desktop_of_2025() {
+    let Some((_dir, root)) = tree("multi-devs-bcachefs", "multi-devs-bcachefs") else { return };
+    let nvme0n1 = root.sys("devices/pci0000:00/0000:00:1c.4/0000:05:00.0/nvme/nvme0/nvme0n1");
+    assert_eq!(queue::read(&root, &nvme0n1).unwrap().scheduler.as_deref(), Some("none"));
+    let disk = root.sys("devices/pci0000:00/0000:00:1f.2/ata2/host1/target1:0:0/1:0:0:0/block/sdb");
+    let sdb = queue::read(&root, &disk).unwrap();
+    assert_eq!((sdb.scheduler.as_deref(), sdb.nr_requests), (Some("bfq"), Some(64)));
+    assert_eq!((sdb.rotational, sdb.dma_alignment, sdb.io_timeout_ms), (Some(true), Some(511), Some(30_000)));
+    assert_eq!((sdb.wbt_lat_usec, sdb.faults.len()), (Some(0), 0));
+    let power = power::read(&root, &disk).unwrap();
+    assert_eq!((power.device.as_deref(), power.suspended), (Some("unsupported"), false));
+}
+
+#[test]
+fn multipath_heads_and_other_pci_domains() {
+    let Some((_dir, root)) = tree("tree-pcie", "") else { return };
+    let head = queue::read(&root, &root.sys("devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1")).unwrap();
+    assert_eq!((head.scheduler, head.nr_requests, head.faults.len()), (None, None, 0));
+    assert_eq!(head.write_cache.as_deref(), Some("write through"));
+    let controller = root.sys("devices/pci052e:78/052e:78:00.0/nvme/nvme1");
+    let path = queue::read(&root, &controller.join("nvme1c1n1")).unwrap();
+    assert!(path.scheduler.is_some() && path.nr_requests.is_some());
+    assert!(controller_state::read(&controller).unwrap().is_live());
+    let functions = pcie::functions(&root, &controller);
+    assert_eq!(functions.into_iter().filter_map(pcie::address).collect::<Vec<_>>(), ["052e:78:00.0"]);
+    assert!(matches!(pcie::read(&root, &controller), Outcome::Unsupported(_)));
+}
