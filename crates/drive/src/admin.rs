@@ -146,6 +146,17 @@ mod tests {
     }
 
     #[test]
+    fn a_device_is_opened_read_only_and_close_on_exec() {
+        use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let device = open_device(file.path()).unwrap();
+        let status = fcntl(&device, FcntlArg::F_GETFL).unwrap();
+        assert_eq!(OFlag::from_bits_truncate(status) & OFlag::O_ACCMODE, OFlag::O_RDONLY);
+        let descriptor = fcntl(&device, FcntlArg::F_GETFD).unwrap();
+        assert!(FdFlag::from_bits_truncate(descriptor).contains(FdFlag::FD_CLOEXEC));
+    }
+
+    #[test]
     fn every_command_is_reported_also_those_that_fail() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nvme0");

@@ -61,13 +61,16 @@ impl Survey {
         let page = channel.identify(Identify::Controller)?;
         let identify = IdentifyController::decode(page.as_bytes())?;
         let kind = DriveKind::of(&identify);
-        let first_plan = Plan::new(&Evidence { identify: &identify, supported: None, uuids: None });
-        let mut first = Self { identify, plan: first_plan, kind };
-        let supported = Query::new(channel, &first, refusals).supported_pages().ok();
-        let uuids = first.uuid_list(channel, refusals);
-        first.plan =
-            Plan::new(&Evidence { identify: &first.identify, supported: supported.as_ref(), uuids: uuids.as_ref() });
-        Ok(first)
+        let plan = |supported: Option<&SupportedPages>, uuids: Option<&UuidList>| {
+            Plan::new(&Evidence { identify: &identify, supported, uuids })
+        };
+        let first = plan(None, None);
+        let mut survey = Self { plan: first, kind, identify: identify.clone() };
+        let supported = Query::new(channel, &survey, refusals).supported_pages().ok();
+        survey.plan = plan(supported.as_ref(), None);
+        let uuids = survey.uuid_list(channel, refusals);
+        survey.plan = plan(supported.as_ref(), uuids.as_ref());
+        Ok(survey)
     }
 
     /// Why a page will not be asked for, by the controller's own word or because it refused before.
@@ -81,7 +84,10 @@ impl Survey {
 
     fn uuid_list(&self, channel: &mut dyn AdminChannel, refusals: &mut Refusals) -> Option<UuidList> {
         let command = CommandId::Identify(Identify::UuidList);
-        if !self.identify.has_uuid_list() || refusals.find(&self.kind, command).is_some() {
+        // The list serves to find OCP's page: nothing is to be found where that page cannot be.
+        let pointless =
+            matches!(self.plan.verdict(LogPage::OcpSmart), Err(WhyNot::NotListed | WhyNot::ControllerType(_)));
+        if pointless || !self.identify.has_uuid_list() || refusals.find(&self.kind, command).is_some() {
             return None;
         }
         let result = channel.identify(Identify::UuidList).and_then(|page| Ok(UuidList::decode(page.as_bytes())?));
@@ -349,6 +355,30 @@ mod tests {
         }
         assert_eq!(drive.count(CommandId::GetLog(LogPage::SupportedPages)), 1);
         assert_eq!(drive.count(CommandId::Identify(Identify::UuidList)), 1);
+    }
+
+    #[test]
+    fn a_discovery_controller_is_only_identified() {
+        let mut bytes = identify(0x0002_0000, 0x20);
+        bytes[97] = 2;
+        bytes[111] = 2;
+        let mut drive = MadeUp::new(bytes);
+        Survey::take(&mut drive, &mut Refusals::default()).unwrap();
+        assert_eq!(drive.sent.len(), 1);
+    }
+
+    #[test]
+    fn the_uuid_list_is_not_asked_for_where_the_ocp_page_is_not_listed() {
+        let mut bytes = identify(0x0002_0000, 0x20);
+        bytes[97] = 2;
+        let mut listed = vec![0; 1024];
+        for id in [0, 1, 2, 3] {
+            listed[id * 4] = 1;
+        }
+        let mut drive = MadeUp::new(bytes).serving(LogPage::SupportedPages, listed);
+        let survey = Survey::take(&mut drive, &mut Refusals::default()).unwrap();
+        assert_eq!(survey.plan.verdict(LogPage::OcpSmart), Err(WhyNot::NotListed));
+        assert_eq!(drive.count(CommandId::Identify(Identify::UuidList)), 0);
     }
 
     #[test]
