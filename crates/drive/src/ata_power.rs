@@ -119,6 +119,16 @@ pub fn power_mode_from_sense(sense: &[u8]) -> Option<PowerMode> {
     (status & ATA_FAILED == 0).then(|| PowerMode::from_count(count))
 }
 
+/// Sense key (SPC-5, 4.4).
+fn sense_key(sense: &[u8]) -> Option<u8> {
+    let at = match sense.first()? & 0x7f {
+        0x70 | 0x71 => 2,
+        0x72 | 0x73 => 1,
+        _ => return None,
+    };
+    sense.get(at).map(|byte| byte & 0xf)
+}
+
 fn registers_of_descriptor(sense: &[u8]) -> Option<(u8, u8)> {
     let mut rest = sense.get(8..)?;
     while let [kind, length, ..] = *rest {
@@ -178,6 +188,15 @@ mod tests {
         // An ordinary "not ready" would read as standby.
         sense[12..14].copy_from_slice(&[0x04, 0x01]);
         assert_eq!(power_mode_from_sense(&sense), None);
+    }
+
+    #[test]
+    fn the_sense_key_is_found_in_both_formats() {
+        assert_eq!(sense_key(&[0x70, 0, 0x65, 0]), Some(5));
+        assert_eq!(sense_key(&[0x72, 0x02]), Some(2));
+        assert_eq!(sense_key(&[0x00, 5, 5]), None);
+        assert_eq!(sense_key(&[0x70]), None);
+        assert_eq!(sense_key(&[]), None);
     }
 
     #[test]

@@ -8,6 +8,9 @@ use nix::errno::Errno;
 use crate::command::CommandId;
 use crate::status::Status;
 
+/// SCSI sense key with which a device that is not ATA refuses ATA PASS-THROUGH.
+const ILLEGAL_REQUEST: u8 = 5;
+
 /// A page came back, but it does not hold what it should.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
@@ -91,6 +94,8 @@ pub enum CommandError {
         host: u16,
         /// Driver status.
         driver: u16,
+        /// Sense key, where the device gave one; 5 is "illegal request".
+        sense_key: Option<u8>,
     },
     /// A captured host does not hold this answer. Not a fault of the drive.
     #[error("{command}: not in the capture")]
@@ -187,6 +192,7 @@ impl CommandError {
             Self::Status { status, .. } if status.is_refusal() => FaultClass::Unsupported,
             // Set by the host when a reset or a removal took the command away.
             Self::Status { status, .. } if matches!(status.code(), 0x370 | 0x371) => FaultClass::NotLive,
+            Self::Scsi { host: 0, sense_key: Some(ILLEGAL_REQUEST), .. } => FaultClass::Unsupported,
             Self::Status { .. } | Self::Scsi { .. } => FaultClass::Failed,
             Self::NotServed { .. } => FaultClass::NotServed,
             Self::Page(PageError::Foreign { .. }) => FaultClass::Unsupported,
@@ -244,6 +250,22 @@ mod tests {
         assert_eq!(answer(0x006).class(), FaultClass::Failed);
         assert_eq!(answer(0x371).class(), FaultClass::NotLive);
         assert_eq!(answer(0x2109).to_string(), "Get Log Page OCP SMART Extended (C0h): invalid log page (109h)");
+    }
+
+    #[test]
+    fn a_device_that_is_not_ata_does_not_support_the_question() {
+        let refused = |host, sense_key| CommandError::Scsi {
+            command: CommandId::CheckPowerMode,
+            scsi: 2,
+            host,
+            driver: 8,
+            sense_key,
+        };
+        assert_eq!(refused(0, Some(5)).class(), FaultClass::Unsupported);
+        // NOT READY passes (FIELD-CASES F7), a failing host adapter says nothing about the device.
+        assert_eq!(refused(0, Some(2)).class(), FaultClass::Failed);
+        assert_eq!(refused(1, Some(5)).class(), FaultClass::Failed);
+        assert_eq!(refused(0, None).class(), FaultClass::Failed);
     }
 
     #[test]
