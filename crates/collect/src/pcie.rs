@@ -80,7 +80,7 @@ fn hop(function: &Path, above: Option<&Path>, faults: &mut Vec<Fault>) -> (Hop, 
     }
     let mut any = false;
     let mut text = |name| {
-        let text = attribute(&function.join(name), faults);
+        let text = attribute(read_text(&function.join(name)), faults);
         any |= text.is_some();
         text.flatten()
     };
@@ -93,8 +93,8 @@ fn hop(function: &Path, above: Option<&Path>, faults: &mut Vec<Fault>) -> (Hop, 
 
 /// The text of a link attribute. Outer `None`: not there or not readable; inner `None`: there, and the kernel answers
 /// EINVAL, which is how older ones say unknown.
-fn attribute(path: &Path, faults: &mut Vec<Fault>) -> Option<Option<String>> {
-    match read_text(path) {
+fn attribute(text: Result<Option<String>, Fault>, faults: &mut Vec<Fault>) -> Option<Option<String>> {
+    match text {
         Ok(text) => text.map(Some),
         Err(Fault::Io { errno, .. }) if Errno::from_raw(errno) == Errno::EINVAL => Some(None),
         Err(fault) => {
@@ -301,6 +301,15 @@ mod tests {
         let link = sample(read(&root, &root.sys(DRIVE)));
         assert_eq!((link.hops[0].current, link.hops[0].maximum), (Link::default(), Link::default()));
         assert!(link.faults.is_empty());
+    }
+
+    #[test]
+    fn einval_is_unknown_and_no_fault() {
+        let io = |errno: Errno| Err(Fault::Io { path: "max_link_speed".to_owned(), errno: errno as i32 });
+        let mut faults = Vec::new();
+        assert_eq!(attribute(io(Errno::EINVAL), &mut faults), Some(None));
+        assert_eq!((attribute(Ok(None), &mut faults), faults.len()), (None, 0));
+        assert_eq!((attribute(io(Errno::EIO), &mut faults), faults.len()), (None, 1));
     }
 
     #[test]

@@ -95,8 +95,10 @@ pub fn read(root: &Root, device: &Path) -> Result<RuntimePower, Fault> {
     }
     power.device = nearest.map(|status| status.as_str().to_owned());
     if let Some(function) = pcie::functions(root, device).first() {
-        let text = read_text(&function.join("power_state"))?;
-        power.pci_power_state = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        match read_text(&function.join("power_state")) {
+            Ok(text) => power.pci_power_state = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
+            Err(fault) => power.faults.push(fault),
+        }
     }
     Ok(power)
 }
@@ -156,6 +158,15 @@ mod tests {
         assert_eq!(power.pci_power_state.as_deref(), Some("D3hot"));
         std::fs::write(&state, "").unwrap();
         assert_eq!(read(&root, &root.sys(BLOCK)).unwrap().pci_power_state, None);
+    }
+
+    #[test]
+    fn a_power_state_that_cannot_be_read_costs_only_itself() {
+        let (_dir, root) = root(&[(DISK, "suspended")]);
+        std::fs::create_dir(root.sys(PORT).join("power_state")).unwrap();
+        let power = read(&root, &root.sys(BLOCK)).unwrap();
+        assert_eq!((power.suspended, power.pci_power_state), (true, None));
+        assert!(matches!(power.faults.as_slice(), [Fault::Io { path, .. }] if path.ends_with("power_state")));
     }
 
     #[test]

@@ -286,6 +286,16 @@ mod tests {
     }
 
     #[test]
+    fn einval_is_absent_and_no_fault() {
+        let mut queue = Attributes::new(PathBuf::new());
+        for (errno, faults) in [(Errno::EINVAL, 0), (Errno::EOPNOTSUPP, 0), (Errno::EIO, 1)] {
+            let fault = Fault::Io { path: "wbt_lat_usec".to_owned(), errno: errno as i32 };
+            assert_eq!(queue.kept::<u64>(Err(fault)), None);
+            assert_eq!(queue.faults.len(), faults, "{errno}");
+        }
+    }
+
+    #[test]
     fn nothing_but_faults_is_a_failure() {
         let (_dir, root, device) = device(&[("queue/rotational", "\u{0}x")]);
         assert_eq!(read(&root, &device).unwrap_err().class(), "parse");

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use storscope_collect::root::Root;
-use storscope_collect::{aer, controller_state, diskstats, pcie, power, queue};
+use storscope_collect::{aer, controller_state, cpu, diskstats, pcie, power, pressure, queue};
 use storscope_model::event::Outcome;
+use storscope_model::fault::Fault;
 use storscope_model::sample::diskstats::{Row, Table};
 
 /// A folder below the real data; says so and gives `None` where it is not at hand.
@@ -119,4 +120,26 @@ fn multipath_heads_and_other_pci_domains() {
     let functions = pcie::functions(&root, &controller);
     assert_eq!(functions.into_iter().filter_map(pcie::address).collect::<Vec<_>>(), ["052e:78:00.0"]);
     assert!(matches!(pcie::read(&root, &controller), Outcome::Unsupported(_)));
+}
+
+#[test]
+fn this_host_reads_without_a_fault() {
+    let root = Root::live();
+    let table = diskstats::read(&root).unwrap();
+    assert_eq!(table.faults, []);
+    let cpu = cpu::read(&root).unwrap();
+    assert_eq!(cpu.faults, []);
+    assert!(cpu.total_ticks >= cpu.idle_ticks && cpu.running.is_some() && cpu.load1.is_some(), "{cpu:?}");
+    assert!(!matches!(pressure::read(&root), Outcome::Failed(_)));
+    for row in &table.rows {
+        let Some(device) = root.resolve(&root.block(&row.name)).filter(|device| device.is_dir()) else { continue };
+        match (queue::read(&root, &device), power::read(&root, &device)) {
+            // A device may leave while the test runs.
+            (Err(Fault::Gone), _) | (_, Err(Fault::Gone)) => {}
+            (queue, power) => {
+                assert_eq!(queue.unwrap().faults, [], "{}", row.name);
+                assert_eq!(power.unwrap().faults, [], "{}", row.name);
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Sleep: whether a device may be asked at all.
 
+use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
 
 /// `power/runtime_status` (Documentation/ABI/testing/sysfs-devices-power) of a device and of what it hangs on.
@@ -11,6 +12,8 @@ pub struct RuntimePower {
     pub pci_power_state: Option<String>,
     /// True when the device or a bridge above it is suspended or on its way there.
     pub suspended: bool,
+    /// What could not be read and does not bear on `suspended`, with the reason.
+    pub faults: Vec<Fault>,
 }
 
 /// Answer of ATA CHECK POWER MODE (ACS, sector count field).
