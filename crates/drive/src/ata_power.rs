@@ -91,7 +91,13 @@ impl AtaDevice {
                 Some(mode) if reply.host == 0 => (Outcome::Done, Ok(mode)),
                 _ => (
                     Outcome::Scsi(reply.scsi),
-                    Err(CommandError::Scsi { command, scsi: reply.scsi, host: reply.host, driver: reply.driver }),
+                    Err(CommandError::Scsi {
+                        command,
+                        scsi: reply.scsi,
+                        host: reply.host,
+                        driver: reply.driver,
+                        sense_key: sense_key(&reply.sense[..reply.sense_length]),
+                    }),
                 ),
             },
         };
