@@ -71,7 +71,7 @@ pub(super) static GROUP: Group = Group {
         drive. The agent never starts a self-test.",
     metrics: &[
         gauge(
-            "storscope_nvme_error_log_entries",
+            "storscope_nvme_error_log_held_entries",
             "Entries that the error log holds now, by status code type.",
             &["controller", "status_type"],
             "log page 01h",

@@ -40,9 +40,12 @@ fn partial(view: &View, out: &mut Samples<'_, '_>) {
     for device in &view.devices {
         let parts = device.state.queue.fresh().map(|queue| queue.faults.len());
         put(&device.state.device.name, "", Source::Queue, parts);
+        let parts = device.state.power.fresh().map(|power| power.faults.len());
+        put(&device.state.device.name, "", Source::Power, parts);
     }
     for controller in &view.controllers {
         let name = &controller.state.controller.name;
+        put("", name, Source::Power, controller.state.power.fresh().map(|power| power.faults.len()));
         put("", name, Source::PcieLink, controller.state.link.fresh().map(|link| link.faults.len()));
         put("", name, Source::PcieAer, controller.state.aer.fresh().map(|aer| aer.faults.len()));
     }
