@@ -137,8 +137,9 @@ impl Pool {
         self.shared.changed.notify_one();
     }
 
-    /// Looks at the clock again.
-    pub fn wake(&self) {
+    /// Looks at the clock again, which a test has set.
+    #[cfg(test)]
+    fn wake(&self) {
         let guard = self.shared.lock();
         drop(guard);
         self.shared.changed.notify_one();
