@@ -3,6 +3,7 @@
 
 mod docs;
 mod expose;
+mod lab;
 mod licences;
 mod packages;
 mod steps;
@@ -33,6 +34,8 @@ enum Command {
     Tidy,
     /// Start the agent and check what it exposes: promtool, an OpenMetrics parser.
     Expose,
+    /// Run the agent in an emulated machine against drives that misbehave on command.
+    Lab(lab::LabArgs),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -42,5 +45,6 @@ fn main() -> anyhow::Result<()> {
         Command::Licences => licences::run(),
         Command::Tidy => tidy::run(),
         Command::Expose => expose::run(),
+        Command::Lab(arguments) => lab::run(&arguments),
     }
 }

@@ -1,0 +1,94 @@
+//! `cargo xtask lab`: the agent against a real kernel and drives that misbehave on command, in an emulated machine.
+
+mod agent;
+mod cache;
+mod drive;
+mod fault;
+mod guest;
+mod initramfs;
+mod link;
+mod packages;
+mod process;
+mod qemu;
+mod qmp;
+mod rig;
+mod scrape;
+mod scratch;
+mod session;
+mod sysroot;
+mod topology;
+
+#[path = "../../../../tests/lab/cases/mod.rs"]
+mod cases;
+
+use anyhow::{Result, bail};
+use cache::Cache;
+use clap::Args;
+use qemu::Layout;
+use session::{Options, Outcome};
+
+/// Options of `cargo xtask lab`.
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    /// Cases to run; all when none is named.
+    #[arg(value_name = "CASE")]
+    cases: Vec<String>,
+    /// Run the fault cases without their faults: every one of them must fail.
+    #[arg(long, conflicts_with = "shell")]
+    no_fault: bool,
+    /// Boot a guest with the agent running and wait: print how to reach its shell, its agent and the emulator.
+    #[arg(long, conflicts_with = "cases")]
+    shell: bool,
+    /// With --shell: one disk a controller and namespace (`nvme_core.multipath=N`).
+    #[arg(long, requires = "shell")]
+    classic: bool,
+    /// Print the names of all cases and what they show.
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs the lab.
+///
+/// # Errors
+/// When a case fails, a name is unknown, or the emulator cannot be had where it must be (in CI).
+pub(crate) fn run(arguments: &LabArgs) -> Result<()> {
+    if arguments.list {
+        for case in cases::ALL {
+            println!("{:<28} {}", case.name, case.shows);
+        }
+        return Ok(());
+    }
+    let unknown: Vec<&str> = arguments
+        .cases
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !cases::ALL.iter().any(|case| case.name == *name))
+        .collect();
+    if !unknown.is_empty() {
+        bail!("no such case: {} (see --list)", unknown.join(", "));
+    }
+    let sysroot = match Cache::open().and_then(|cache| packages::sysroot(&cache)) {
+        Ok(sysroot) => sysroot,
+        // Where the checks must mean something, a lab that did not run is a failure.
+        Err(error) if std::env::var_os("CI").is_some() => return Err(error.context("the lab cannot run")),
+        Err(error) => {
+            println!("lab: DID NOT RUN: {error:#}");
+            return Ok(());
+        }
+    };
+    let agent = agent::build()?;
+    if arguments.shell {
+        let layout = if arguments.classic { Layout::Classic } else { Layout::Multipath };
+        return session::shell(&sysroot, &agent, layout);
+    }
+    let options = Options { names: &arguments.cases, faults: !arguments.no_fault };
+    let outcomes = session::run(&sysroot, &agent, &options);
+    let wrong: Vec<&str> = outcomes.iter().filter(|outcome| !outcome.as_wanted).map(Outcome::name).collect();
+    match (wrong.as_slice(), arguments.no_fault) {
+        ([], false) => println!("lab: {} cases pass", outcomes.len()),
+        ([], true) => println!("lab: {} fault cases fail without their faults, as they must", outcomes.len()),
+        (wrong, false) => bail!("lab: failed: {}", wrong.join(", ")),
+        (wrong, true) => bail!("lab: these pass without their fault, so they test nothing: {}", wrong.join(", ")),
+    }
+    Ok(())
+}
