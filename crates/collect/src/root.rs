@@ -51,9 +51,14 @@ impl Root {
         self.dev.join(name)
     }
 
-    /// The sysfs folder of a block device: `class/block/NAME`. A captured host may lack that folder: then the one in
-    /// `block`, below an NVMe controller or subsystem, or below the disk of a partition, with links resolved inside the
-    /// root. A slash in the kernel name is an exclamation mark in sysfs.
+    /// The name below `/dev` of a device node as files of the host name it: `sda1` for `/dev/sda1`.
+    pub fn node_name(path: &str) -> Option<&str> {
+        path.strip_prefix("/dev/").filter(|name| !name.is_empty())
+    }
+
+    /// The sysfs folder of a block device: `class/block/NAME`. A captured host may lack that folder: there it is the
+    /// one in `block`, below an NVMe controller or subsystem, or below the disk of a partition, with links resolved
+    /// inside the root. A slash in the kernel name is an exclamation mark in sysfs.
     pub fn block(&self, name: &str) -> PathBuf {
         let name = name.replace('/', "!");
         let class = self.sys.join("class/block").join(&name);
@@ -65,7 +70,7 @@ impl Root {
 
     fn captured_block(&self, name: &str) -> Option<PathBuf> {
         let folder = |path: PathBuf| self.resolve(&path).filter(|folder| folder.is_dir());
-        if let Some(found) = ["class/block", "block"].iter().find_map(|class| folder(self.sys(class).join(name))) {
+        if let Some(found) = ["block", "class/block"].iter().find_map(|class| folder(self.sys(class).join(name))) {
             return Some(found);
         }
         let below = |parents: &str| {

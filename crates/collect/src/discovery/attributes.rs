@@ -13,27 +13,27 @@ pub const MAX_TEXT: usize = 256;
 
 /// A reader that turns what cannot be read into an absent value and a bounded list of faults.
 #[derive(Debug, Default)]
-pub(super) struct Attributes {
+pub(crate) struct Attributes {
     faults: Vec<Fault>,
 }
 
 impl Attributes {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// A device that vanishes while it is read is told by the next scan, not as a fault.
-    pub(super) fn note(&mut self, fault: Fault) {
+    pub(crate) fn note(&mut self, fault: Fault) {
         if self.faults.len() < MAX_FAULTS && fault != Fault::Gone {
             self.faults.push(fault);
         }
     }
 
-    pub(super) fn into_faults(self) -> Vec<Fault> {
+    pub(crate) fn into_faults(self) -> Vec<Fault> {
         self.faults
     }
 
-    pub(super) fn bytes(&mut self, path: &Path) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&mut self, path: &Path) -> Option<Vec<u8>> {
         match attribute::read_bytes(path, MAX_ATTRIBUTE) {
             Ok(bytes) => bytes,
             // A folder where an attribute should be has no content: the same as no attribute.
@@ -46,12 +46,12 @@ impl Attributes {
     }
 
     /// Text of a device, as [`inquiry::text`] cleans it.
-    pub(super) fn text(&mut self, path: &Path) -> Option<String> {
+    pub(crate) fn text(&mut self, path: &Path) -> Option<String> {
         inquiry::text(&self.bytes(path)?)
     }
 
     /// An unsigned decimal number.
-    pub(super) fn number(&mut self, path: &Path) -> Option<u64> {
+    pub(crate) fn number(&mut self, path: &Path) -> Option<u64> {
         let text = self.text(path)?;
         match text.parse() {
             Ok(number) => Some(number),
@@ -63,7 +63,7 @@ impl Attributes {
     }
 
     /// An unsigned decimal number of 32 bits.
-    pub(super) fn number32(&mut self, path: &Path) -> Option<u32> {
+    pub(crate) fn number32(&mut self, path: &Path) -> Option<u32> {
         let wide = self.number(path)?;
         match u32::try_from(wide) {
             Ok(number) => Some(number),
@@ -80,12 +80,12 @@ impl Attributes {
     }
 
     /// 0 or 1.
-    pub(super) fn flag(&mut self, path: &Path) -> Option<bool> {
+    pub(crate) fn flag(&mut self, path: &Path) -> Option<bool> {
         self.number(path).map(|number| number != 0)
     }
 
     /// `numa_node`: the kernel prints -1 where the firmware names none.
-    pub(super) fn numa_node(&mut self, folder: &Path) -> Option<u32> {
+    pub(crate) fn numa_node(&mut self, folder: &Path) -> Option<u32> {
         let path = folder.join("numa_node");
         let text = self.text(&path)?;
         match text.parse::<i64>() {
@@ -98,7 +98,7 @@ impl Attributes {
     }
 
     /// Names in a folder, sorted; none when there is no such folder.
-    pub(super) fn names(&mut self, folder: &Path, most: usize) -> Vec<String> {
+    pub(crate) fn names(&mut self, folder: &Path, most: usize) -> Vec<String> {
         let listing = match std::fs::read_dir(folder) {
             Ok(listing) => listing,
             Err(error) => {

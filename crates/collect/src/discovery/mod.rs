@@ -3,10 +3,12 @@
 //! Everything is found by walking sysfs links (Documentation/admin-guide/sysfs-rules.rst): no name is composed, no
 //! number in a name is given a meaning. Only files of sysfs are read, and none that makes the kernel send a command.
 
-mod attributes;
-mod block;
+pub(crate) mod attributes;
+pub(crate) mod block;
 mod controller;
 mod dump;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod id;
 mod inquiry;
 mod mmc;
@@ -15,7 +17,7 @@ mod partition;
 mod pci;
 mod place;
 mod scsi;
-mod sysfs;
+pub(crate) mod sysfs;
 mod transport;
 mod vpd;
 
@@ -72,3 +74,6 @@ pub fn scan(root: &Root) -> Scan {
     controllers.sort_by(|a, b| sysfs::by_kernel_name(&a.name, &b.name));
     Scan { devices, controllers, seen, faults: attributes.into_faults() }
 }
+
+#[cfg(test)]
+mod tests;

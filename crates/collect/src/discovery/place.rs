@@ -37,7 +37,7 @@ fn stable_word(part: &str) -> Option<String> {
     }
     let counted =
         |prefix: &&str| part.strip_prefix(*prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    if COUNTED.iter().any(|prefix| counted(prefix)) {
+    if COUNTED.iter().any(counted) {
         return None;
     }
     for kind in ["port-", "expander-", "end_device-", "rport-"] {

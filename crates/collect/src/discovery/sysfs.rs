@@ -11,24 +11,24 @@ pub const MAX_ENTRIES: usize = 65_536;
 
 /// One block device in sysfs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// Kernel name, `/` where sysfs has `!`.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its folder, every link resolved.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// A path below a multipath head: `hidden`, without a node in /dev.
-    pub(super) hidden: bool,
+    pub(crate) hidden: bool,
     /// Kernel name of the disk, for a partition.
-    pub(super) parent: Option<String>,
+    pub(crate) parent: Option<String>,
 }
 
 /// The kernel name for a name in sysfs (`cciss!c0d0` is `cciss/c0d0`).
-pub(super) fn kernel_name(sysfs: &str) -> String {
+pub(crate) fn kernel_name(sysfs: &str) -> String {
     sysfs.replace('!', "/")
 }
 
 /// Kernel names in the order that people expect: `nvme2` before `nvme10`.
-pub(super) fn by_kernel_name(a: &str, b: &str) -> Ordering {
+pub(crate) fn by_kernel_name(a: &str, b: &str) -> Ordering {
     fn pieces(name: &str) -> impl Iterator<Item = (bool, usize, &str)> {
         name.as_bytes().chunk_by(|x, y| x.is_ascii_digit() == y.is_ascii_digit()).map(|piece| {
             let text = std::str::from_utf8(piece).unwrap_or_default();
@@ -40,18 +40,20 @@ pub(super) fn by_kernel_name(a: &str, b: &str) -> Ordering {
     pieces(a).cmp(pieces(b)).then_with(|| a.cmp(b))
 }
 
-/// Every block device: of `class/block`, of `block` with the partitions in its folders, and the namespaces below
-/// NVMe controllers and subsystems (a captured tree may lack the first two). Links that dangle are left out.
-pub(super) fn block_devices(root: &Root, attributes: &mut Attributes) -> Vec<Entry> {
+/// Every block device: of `block`, of `class/block`, which has the partitions too, and the namespaces below NVMe
+/// controllers and subsystems. A captured tree may lack any of them: partitions of disks that `class/block` does not
+/// list are looked for in the disks' folders. Links that dangle are left out.
+pub(crate) fn block_devices(root: &Root, attributes: &mut Attributes) -> Vec<Entry> {
     let mut folders = BTreeMap::new();
-    for name in attributes.names(&root.sys("class/block"), MAX_ENTRIES) {
-        add(root, &mut folders, &name, &root.sys("class/block").join(&name));
-    }
+    let listed = attributes.names(&root.sys("class/block"), MAX_ENTRIES);
     let mut uncovered = Vec::new();
     for name in attributes.names(&root.sys("block"), MAX_ENTRIES) {
-        if add(root, &mut folders, &name, &root.sys("block").join(&name)) {
+        if add(root, &mut folders, &name, &root.sys("block").join(&name)) && listed.binary_search(&name).is_err() {
             uncovered.push(name);
         }
+    }
+    for name in &listed {
+        add(root, &mut folders, name, &root.sys("class/block").join(name));
     }
     for class in ["class/nvme", "class/nvme-subsystem"] {
         for parent in attributes.names(&root.sys(class), MAX_ENTRIES) {

@@ -1,5 +1,6 @@
 //! What devices carry: partitions, holders (dm, LVM, LUKS, md), mount points and swap.
 
+use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
 
 /// One block device in the stack, partitions and virtual devices included.
@@ -31,4 +32,6 @@ pub struct Mount {
 pub struct Stack {
     /// Nodes, by kernel name.
     pub nodes: Vec<Node>,
+    /// Files that could not be read or understood; bounded by the reader. The nodes hold what the others say.
+    pub faults: Vec<Fault>,
 }
