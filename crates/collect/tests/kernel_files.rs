@@ -1,40 +1,35 @@
 //! Kernel files of real machines give the values that their descriptions state.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod realdata;
+mod ttar;
+
 use storscope_collect::root::Root;
-use storscope_collect::{aer, controller_state, cpu, diskstats, pcie, power, pressure, queue};
+use storscope_collect::{aer, controller_state, cpu, diskstats, host_info, pcie, power, pressure, queue};
 use storscope_model::event::Outcome;
 use storscope_model::fault::Fault;
+use storscope_model::sample::Sample;
 use storscope_model::sample::diskstats::{Row, Table};
+use storscope_model::sample::pcie::Link;
 
-/// A folder below the real data; says so and gives `None` where it is not at hand.
-fn realdata(name: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/realdata");
-    let folder = std::env::var_os("STORSCOPE_REALDATA").map_or_else(beside, PathBuf::from).join(name);
-    if folder.exists() {
-        return Some(folder);
-    }
-    eprintln!("skipped: no {}", folder.display());
-    None
-}
-
-/// One of the archived trees, unpacked, with the root inside `folder` of it.
+/// One of the archived trees, unpacked, with the root in `folder` of it.
 fn tree(name: &str, folder: &str) -> Option<(tempfile::TempDir, Root)> {
-    let archive = realdata("sysfs")?.join(format!("{name}.tar.xz"));
-    let dir = tempfile::tempdir().unwrap();
-    let unpacked = Command::new("tar").arg("-xJf").arg(&archive).arg("-C").arg(dir.path()).status();
-    if !unpacked.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: cannot unpack {}", archive.display());
-        return None;
-    }
+    let dir = realdata::sysfs(name)?;
     let root = Root::captured(&dir.path().join(folder));
     Some((dir, root))
 }
 
+/// The procfs fixture archive, unpacked.
+fn fixtures() -> Option<(tempfile::TempDir, Root)> {
+    let archive = std::fs::read(realdata::path("procfs/fixtures.ttar")?).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    ttar::unpack(&archive, dir.path()).unwrap();
+    let root = Root::captured(&dir.path().join("fixtures"));
+    Some((dir, root))
+}
+
 fn table(path: &str) -> Option<Table> {
-    let file = realdata("diskstats")?.join(path);
+    let file = realdata::path("diskstats")?.join(path);
     Some(diskstats::parse(path, &std::fs::read(file).unwrap()))
 }
 
@@ -120,6 +115,89 @@ fn multipath_heads_and_other_pci_domains() {
     let functions = pcie::functions(&root, &controller);
     assert_eq!(functions.into_iter().filter_map(pcie::address).collect::<Vec<_>>(), ["052e:78:00.0"]);
     assert!(matches!(pcie::read(&root, &controller), Outcome::Unsupported(_)));
+}
+
+/// The sample of an outcome that must have one.
+fn value(outcome: Outcome) -> Sample {
+    match outcome {
+        Outcome::Value(sample) => *sample,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn counters_of_three_lengths_and_numbers_used_twice() {
+    let Some((_dir, root)) = fixtures() else { return };
+    let table = diskstats::read(&root).unwrap();
+    assert_eq!((table.rows.len(), table.faults.len()), (52, 0));
+    let groups = |discards: bool, flushes: bool| {
+        let has = |row: &&Row| row.counters.discards.is_some() == discards && row.counters.flushes.is_some() == flushes;
+        table.rows.iter().filter(has).count()
+    };
+    assert_eq!((groups(false, false), groups(true, false), groups(true, true)), (46, 3, 3));
+    let (sda, sdb, sdc) = (row(&table, "sda"), row(&table, "sdb"), row(&table, "sdc"));
+    assert_eq!((sda.counters.reads.sectors, sda.counters.discards), (1_003_346_126, None));
+    assert_eq!((sdb.major, sdb.minor), (sdc.major, sdc.minor));
+    assert_eq!(sdb.counters.discards.unwrap().sectors, 1_925_173_784);
+    assert_eq!(sdc.counters.flushes.unwrap().completed, 127);
+    assert_eq!(row(&table, "vda").counters.weighted_time_ms, 2_077_872_228);
+}
+
+#[test]
+fn queue_and_state_of_the_fixture() {
+    let Some((_dir, root)) = fixtures() else { return };
+    let sda = queue::read(&root, &root.sys("block/sda")).unwrap();
+    assert_eq!((sda.scheduler.as_deref(), sda.schedulers.len()), (Some("bfq"), 4));
+    assert_eq!((sda.nr_requests, sda.read_ahead_bytes), (Some(64), Some(131_072)));
+    assert_eq!((sda.max_sectors_bytes, sda.max_hw_sectors_bytes), (Some(1_310_720), Some(33_553_408)));
+    assert_eq!((sda.wbt_lat_usec, sda.rotational, sda.fua), (Some(75_000), Some(true), Some(false)));
+    assert_eq!((sda.dma_alignment, sda.stable_writes, sda.faults.len()), (None, None, 0));
+    for (name, state) in [("sdb", "running"), ("sdc", "offline"), ("sdd", "running"), ("sde", "running")] {
+        let settings = queue::read(&root, &root.sys("block").join(name)).unwrap();
+        assert_eq!(settings.device_state.as_deref(), Some(state), "{name}");
+    }
+}
+
+#[test]
+fn link_errors_and_power_of_the_fixture() {
+    let Some((_dir, root)) = fixtures() else { return };
+    let link = |mega_transfers, width| Link { mega_transfers: Some(mega_transfers), width: Some(width) };
+    let drive = root.sys("devices/pci0000:00/0000:00:02.1/0000:01:00.0");
+    for (device, expected) in [
+        (
+            drive.clone(),
+            [("0000:01:00.0", link(8000, 4), link(8000, 4)), ("0000:00:02.1", link(8000, 4), link(8000, 8))],
+        ),
+        (
+            root.sys("devices/pci0000:00/0000:00:03.0/0000:03:00.0"),
+            [("0000:03:00.0", link(8000, 8), link(8000, 8)), ("0000:00:03.0", link(8000, 8), link(8000, 16))],
+        ),
+    ] {
+        let Sample::PcieLink(found) = value(pcie::read(&root, &device)) else { panic!("not a link") };
+        let hops: Vec<_> = found.hops.iter().map(|hop| (hop.address.as_str(), hop.current, hop.maximum)).collect();
+        assert_eq!((hops.as_slice(), found.faults.len()), (expected.as_slice(), 0));
+    }
+    let Sample::PcieAer(errors) = value(aer::read(&root, &drive)) else { panic!("no counters") };
+    assert_eq!((errors.functions[0].address.as_str(), errors.functions[0].counters.len()), ("0000:01:00.0", 44));
+    assert!(errors.functions[0].counters.iter().all(|counter| counter.count == 0));
+    let power = power::read(&root, &drive.join("nvme/nvme0")).unwrap();
+    assert_eq!((power.device.as_deref(), power.suspended), (Some("active"), false));
+    assert_eq!(power.pci_power_state.as_deref(), Some("D0"));
+}
+
+#[test]
+fn host_files_of_the_fixture() {
+    let Some((_dir, root)) = fixtures() else { return };
+    let Sample::Pressure(pressure) = value(pressure::read(&root)) else { panic!("no pressure") };
+    assert_eq!(pressure.io.full.unwrap().total_us, 25);
+    assert!((pressure.io.full.unwrap().avg60 - 0.03).abs() < 1e-9);
+    assert_eq!((pressure.cpu.some.unwrap().total_us, pressure.cpu.full), (15, None));
+    let cpu = cpu::read(&root).unwrap();
+    assert_eq!((cpu.total_ticks, cpu.idle_ticks, cpu.iowait_ticks), (9_400_890, 8_979_004, 3552));
+    assert_eq!((cpu.running, cpu.blocked, cpu.load1), (Some(2), Some(1), Some(0.02)));
+    let info = host_info::read(&root).unwrap();
+    assert_eq!((info.cpus, info.boot_time_unix), (Some(8), Some(1_418_183_276)));
+    assert_eq!((info.memory_bytes, info.faults.len()), (Some(15_666_184 * 1024), 0));
 }
 
 #[test]
