@@ -229,6 +229,8 @@ mod tests {
             Err(fault) => return eprintln!("skipped: {fault}"),
         };
         let socket = listener.socket.as_raw_fd();
+        // Delivered before sendto returns; a bound all the same, so that a lost message cannot hang the test.
+        setsockopt(&listener.socket, sockopt::ReceiveTimeout, &TimeVal::seconds(10)).unwrap();
         let own: NetlinkAddr = nix::sys::socket::getsockname(socket).unwrap();
         let forged = b"add@/forged\0SUBSYSTEM=block\0";
         assert_eq!(sendto(socket, forged, &NetlinkAddr::new(own.pid(), 0), MsgFlags::empty()), Ok(forged.len()));

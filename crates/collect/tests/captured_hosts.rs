@@ -248,6 +248,24 @@ fn the_procfs_fixtures() {
 }
 
 #[test]
+fn this_host() {
+    let root = Root::live();
+    let Ok(folder) = std::fs::read_dir(root.sys("class/block")) else {
+        eprintln!("skipped: no sysfs");
+        return;
+    };
+    let listed = folder.count();
+    let scan = discovery::scan(&root);
+    // Devices may come and go meanwhile, one by one.
+    assert!(scan.seen.abs_diff(u64::try_from(listed).unwrap()) <= 2, "{listed} listed, {} seen", scan.seen);
+    for device in &scan.devices {
+        assert!(!device.id.0.is_empty() && device.devnum.is_some(), "{device:?}");
+        assert!(root.block(&device.name).join("size").exists(), "{device:?}");
+    }
+    assert!(stack::read(&root).unwrap().nodes.len().abs_diff(scan.devices.len()) <= 2);
+}
+
+#[test]
 fn dumps_of_drives() {
     let Some(dumps) = realdata::path("nvme") else { return };
     let host = tempfile::tempdir().unwrap();
