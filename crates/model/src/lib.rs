@@ -4,16 +4,25 @@
 //! Data flows `Event` → [`snapshot::Snapshot`] → [`analysis`] → [`view::View`].
 #![forbid(unsafe_code)]
 
+pub mod analysis;
+pub mod carries;
 pub mod codec;
 pub mod device;
 pub mod distribution;
 pub mod event;
 pub mod fault;
 pub mod finding;
+pub mod history;
 pub mod identity;
+pub mod limits;
+pub mod link;
+pub mod memory;
 pub mod outbox;
+pub mod phrase;
+pub mod probe_plan;
 pub mod reading;
 pub mod request;
+pub mod rules;
 pub mod sample;
 pub mod snapshot;
 pub mod time;

@@ -1,0 +1,343 @@
+//! From snapshot and history to what is shown. Pure: no I/O, no clock.
+
+use crate::carries::{Carriers, MAX_LINES};
+use crate::finding::{Finding, Severity, Verdict};
+use crate::history::episodes::Bearing;
+use crate::history::{ControllerHistory, DeviceHistory, History};
+use crate::identity::{ControllerId, DeviceId, Subject};
+use crate::limits::Limits;
+use crate::link;
+use crate::phrase;
+use crate::reading::Reading;
+use crate::rules::{Check, ControllerScope, DeviceScope, Facts, HostScope, RULES, Rule, Troubles};
+use crate::snapshot::{ControllerState, DeviceState, Snapshot};
+use crate::time::BootTime;
+use crate::view::{AgentStatus, ControllerView, DeviceView, ProbeView, View};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Names of devices that the headline lists.
+const HEADLINE_NAMES: usize = 3;
+
+/// Works out everything that is shown. `history` takes in what is new in `snapshot` first.
+pub fn analyse(
+    history: &mut History,
+    snapshot: &Snapshot,
+    agent: &Arc<AgentStatus>,
+    limits: &Limits,
+    now: BootTime,
+) -> View {
+    history.observe(snapshot, limits, now);
+    let carriers = snapshot.host.stack.fresh().map(Carriers::new);
+    let relations = Relations::of(snapshot, carriers.as_ref());
+    judge(history, snapshot, &relations, agent, limits, now);
+    let findings = history.episodes.open(now, snapshot.clock.wall_offset_ns);
+    let (verdict, headline) = verdict(snapshot, &relations, &findings);
+    View {
+        now,
+        clock: snapshot.clock.clone(),
+        host: snapshot.host.clone(),
+        cpu: history.cpu.shares(),
+        agent_cpu: history.cpu.agent_share(),
+        agent: Arc::clone(agent),
+        verdict,
+        headline,
+        findings,
+        closed: history.episodes.closed(),
+        devices: devices(history, snapshot, &relations),
+        controllers: controllers(history, snapshot, &relations),
+        events_refused: snapshot.events_refused,
+    }
+}
+
+/// What hangs together.
+struct Relations<'a> {
+    devices_of: BTreeMap<&'a ControllerId, Vec<&'a DeviceState>>,
+    carries: BTreeMap<&'a DeviceId, Vec<String>>,
+    carriers: Option<&'a Carriers<'a>>,
+    names: Vec<&'a str>,
+}
+
+impl<'a> Relations<'a> {
+    fn of(snapshot: &'a Snapshot, carriers: Option<&'a Carriers<'a>>) -> Self {
+        let mut devices_of: BTreeMap<&ControllerId, Vec<&DeviceState>> = BTreeMap::new();
+        let mut carries = BTreeMap::new();
+        for (id, state) in &snapshot.devices {
+            for controller in state.device.nvme.iter().flat_map(|nvme| &nvme.controllers) {
+                devices_of.entry(controller).or_default().push(state);
+            }
+            if let Some(carriers) = carriers {
+                carries.insert(id, carriers.lines(&state.device.name));
+            }
+        }
+        for devices in devices_of.values_mut() {
+            devices.sort_by(|a, b| phrase::natural_order(&a.device.name, &b.device.name));
+        }
+        let names = snapshot.devices.values().map(|state| state.device.name.as_str()).collect();
+        Self { devices_of, carries, carriers, names }
+    }
+
+    fn devices_of(&self, id: &ControllerId) -> &[&'a DeviceState] {
+        self.devices_of.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    fn carries(&self, id: &DeviceId) -> Vec<String> {
+        self.carries.get(id).cloned().unwrap_or_default()
+    }
+
+    fn of_device(&self, state: &DeviceState, snapshot: &Snapshot) -> Bearing {
+        let controllers = controllers_of(state, snapshot);
+        Bearing {
+            device: Some(state.device.name.clone()),
+            controller: if let [only] = &controllers[..] { Some(only.clone()) } else { None },
+            carries: self.carries(&state.device.id),
+        }
+    }
+
+    fn of_controller(&self, state: &ControllerState) -> Bearing {
+        let devices = self.devices_of(&state.controller.id);
+        let mut carries: Vec<String> = Vec::new();
+        for line in devices.iter().flat_map(|device| self.carries(&device.device.id)) {
+            if carries.len() < MAX_LINES && !carries.contains(&line) {
+                carries.push(line);
+            }
+        }
+        Bearing {
+            device: devices.first().map(|device| device.device.name.clone()),
+            controller: Some(state.controller.name.clone()),
+            carries,
+        }
+    }
+
+    fn mirrors(&self, id: &ControllerId) -> Vec<String> {
+        let Some(carriers) = self.carriers else {
+            return Vec::new();
+        };
+        let mut said: Vec<String> = Vec::new();
+        for device in self.devices_of(id) {
+            for mirror in carriers.mirrors(&device.device.name, &self.names) {
+                if !said.contains(&mirror) {
+                    said.push(mirror);
+                }
+            }
+        }
+        said
+    }
+}
+
+fn controllers_of(state: &DeviceState, snapshot: &Snapshot) -> Vec<String> {
+    let ids = state.device.nvme.iter().flat_map(|nvme| &nvme.controllers);
+    ids.filter_map(|id| Some(snapshot.controllers.get(id)?.controller.name.clone())).collect()
+}
+
+fn judge(
+    history: &mut History,
+    snapshot: &Snapshot,
+    relations: &Relations<'_>,
+    agent: &AgentStatus,
+    limits: &Limits,
+    now: BootTime,
+) {
+    let troubles = Troubles::gather(snapshot, limits, now);
+    let facts = Facts {
+        limits,
+        troubles: &troubles,
+        captured: agent.captured,
+        wall_offset_ns: snapshot.clock.wall_offset_ns,
+        now,
+    };
+    let mut episodes = std::mem::take(&mut history.episodes);
+    let wait = |rule: &Rule| if facts.captured { Duration::ZERO } else { (rule.opens_after)(limits) };
+    for rule in RULES {
+        for check in rule.checks {
+            match check {
+                Check::Host(check) => {
+                    let judgement = check(&HostScope { facts, state: &snapshot.host });
+                    episodes.judge(rule, &Subject::Host, judgement, wait(rule), now, Bearing::default);
+                }
+                Check::Controller(check) => {
+                    for (subject, state, remembered) in subjects_controllers(snapshot, history) {
+                        let scope = ControllerScope {
+                            facts,
+                            state,
+                            history: remembered,
+                            mirrors: &|| relations.mirrors(&state.controller.id),
+                            open: episodes.severity(rule.id, &subject),
+                        };
+                        let judgement = check(&scope);
+                        let bearing = || relations.of_controller(state);
+                        episodes.judge(rule, &subject, judgement, wait(rule), now, bearing);
+                    }
+                }
+                Check::Device(check) => {
+                    for (subject, state, remembered) in subjects_devices(snapshot, history) {
+                        let scope = DeviceScope {
+                            facts,
+                            state,
+                            history: remembered,
+                            controller: &|id| snapshot.controllers.get(id),
+                            open: episodes.severity(rule.id, &subject),
+                        };
+                        let judgement = check(&scope);
+                        let bearing = || relations.of_device(state, snapshot);
+                        episodes.judge(rule, &subject, judgement, wait(rule), now, bearing);
+                    }
+                }
+            }
+        }
+    }
+    history.episodes = episodes;
+}
+
+fn subjects_devices<'a>(
+    snapshot: &'a Snapshot,
+    history: &'a History,
+) -> impl Iterator<Item = (Subject, &'a DeviceState, &'a DeviceHistory)> {
+    snapshot.devices.iter().filter_map(|(id, state)| Some((Subject::Device(id.clone()), state, history.device(id)?)))
+}
+
+fn subjects_controllers<'a>(
+    snapshot: &'a Snapshot,
+    history: &'a History,
+) -> impl Iterator<Item = (Subject, &'a ControllerState, &'a ControllerHistory)> {
+    snapshot
+        .controllers
+        .iter()
+        .filter_map(|(id, state)| Some((Subject::Controller(id.clone()), state, history.controller(id)?)))
+}
+
+/// One word and one sentence. Ok takes a fresh value of every selected device.
+fn verdict(snapshot: &Snapshot, relations: &Relations<'_>, findings: &[Finding]) -> (Verdict, String) {
+    let total = snapshot.devices.len();
+    let worst = findings.first().map(|finding| finding.severity).filter(|severity| *severity > Severity::Info);
+    if let Some(worst) = worst {
+        let verdict = if worst == Severity::Critical { Verdict::Critical } else { Verdict::Degraded };
+        return (verdict, attention(snapshot, relations, findings));
+    }
+    if total == 0 && snapshot.controllers.is_empty() {
+        let seen = snapshot.host.discovery.fresh().map(|discovery| discovery.seen);
+        let headline = match seen {
+            None => "no drive is known: nothing was found yet".to_owned(),
+            Some(0) => "this host has no block device".to_owned(),
+            Some(seen) => {
+                let seen = phrase::count(usize::try_from(seen).unwrap_or(usize::MAX), "block device");
+                format!("no drive is selected; {seen} seen")
+            }
+        };
+        return (Verdict::Unknown, headline);
+    }
+    let mut silent: Vec<&str> = snapshot
+        .devices
+        .values()
+        .filter(|state| !looked_at(state, snapshot))
+        .map(|state| state.device.name.as_str())
+        .collect();
+    let alone = |state: &&ControllerState| relations.devices_of(&state.controller.id).is_empty();
+    let controllers = snapshot.controllers.values().filter(alone).filter(|state| !controller_looked_at(state));
+    silent.extend(controllers.map(|state| state.controller.name.as_str()));
+    if !silent.is_empty() {
+        silent.sort_by(|a, b| phrase::natural_order(a, b));
+        let names = phrase::names(&silent, HEADLINE_NAMES);
+        return (Verdict::Unknown, format!("nothing fresh is known of {names}"));
+    }
+    let drives = if total == 0 {
+        phrase::count(snapshot.controllers.len(), "controller")
+    } else {
+        phrase::count(total, "drive")
+    };
+    (Verdict::Ok, format!("{drives}, nothing wrong"))
+}
+
+fn attention(snapshot: &Snapshot, relations: &Relations<'_>, findings: &[Finding]) -> String {
+    let urgent = |finding: &&Finding| finding.severity > Severity::Info;
+    let sick = |state: &&DeviceState| {
+        findings.iter().filter(urgent).any(|finding| match &finding.subject {
+            Subject::Host => false,
+            Subject::Device(id) => *id == state.device.id,
+            Subject::Controller(id) => {
+                relations.devices_of(id).iter().any(|device| device.device.id == state.device.id)
+            }
+        })
+    };
+    let n = snapshot.devices.values().filter(sick).count();
+    if n > 0 {
+        let verb = if n == 1 { "needs" } else { "need" };
+        return format!("{n} of {} {verb} attention", phrase::count(snapshot.devices.len(), "drive"));
+    }
+    findings.first().map_or_else(String::new, |finding| match (&finding.device, &finding.controller) {
+        (Some(name), _) | (None, Some(name)) => format!("{name}: {}", finding.title),
+        (None, None) => finding.title.clone(),
+    })
+}
+
+fn looked_at(state: &DeviceState, snapshot: &Snapshot) -> bool {
+    let own = state.counters.fresh().is_some()
+        || state.queue.fresh().is_some()
+        || state.namespace.fresh().is_some()
+        || state.probe.fresh().is_some()
+        || state.ata_power.fresh().is_some();
+    let controllers = state.device.nvme.iter().flat_map(|nvme| &nvme.controllers);
+    own || controllers.filter_map(|id| snapshot.controllers.get(id)).any(controller_looked_at)
+}
+
+fn controller_looked_at(state: &ControllerState) -> bool {
+    state.smart.fresh().is_some() || state.identify.fresh().is_some() || state.state.fresh().is_some()
+}
+
+fn devices(history: &History, snapshot: &Snapshot, relations: &Relations<'_>) -> Vec<DeviceView> {
+    let mut views: Vec<DeviceView> = snapshot
+        .devices
+        .iter()
+        .map(|(id, state)| {
+            let remembered = history.device(id);
+            let fresh = state.counters.fresh().and(remembered);
+            DeviceView {
+                counters: fresh.and_then(|history| history.counters.counters().copied()),
+                rates: fresh.and_then(|history| history.counters.rates()),
+                probe: remembered.map(probe).unwrap_or_default(),
+                controllers: controllers_of(state, snapshot),
+                carries: relations.carries(id),
+                asleep: asleep(state),
+                state: state.clone(),
+            }
+        })
+        .collect();
+    views.sort_by(|a, b| phrase::natural_order(&a.state.device.name, &b.state.device.name));
+    views
+}
+
+fn probe(history: &DeviceHistory) -> ProbeView {
+    ProbeView {
+        windows: history.probes.windows(),
+        not_planned: history.plan.why_not().map(str::to_owned),
+        interval: history.plan.interval(),
+        recent_skips: history.probes.recent_skips(),
+        recent_errors: history.probes.recent_errors(),
+    }
+}
+
+fn asleep(state: &DeviceState) -> bool {
+    state.power.fresh().is_some_and(|power| power.suspended)
+        || state.ata_power.fresh().is_some_and(|power| power.asleep())
+}
+
+fn controllers(history: &History, snapshot: &Snapshot, relations: &Relations<'_>) -> Vec<ControllerView> {
+    let mut views: Vec<ControllerView> = snapshot
+        .controllers
+        .iter()
+        .map(|(id, state)| {
+            let remembered = history.controller(id);
+            let errors = if let Reading::Fresh(_) = &state.aer { remembered } else { None };
+            ControllerView {
+                link: state.link.fresh().and_then(link::judge),
+                link_changes: remembered.map_or(0, |history| history.link.changes()),
+                aer_correctable_per_minute: errors.and_then(|history| history.aer.per_minute()),
+                devices: relations.devices_of(id).iter().map(|device| device.device.name.clone()).collect(),
+                state: state.clone(),
+            }
+        })
+        .collect();
+    views.sort_by(|a, b| phrase::natural_order(&a.state.controller.name, &b.state.controller.name));
+    views
+}

@@ -1,0 +1,218 @@
+//! What must be remembered between two looks at the snapshot, keyed by identity: a rename keeps it, and another device
+//! under the old name does not inherit it.
+
+use crate::identity::{ControllerId, DeviceId, Subject};
+use crate::limits::Limits;
+use crate::memory::{MAX_ENTRIES, MediaErrorMemory, Memory, VERSION};
+use crate::probe_plan::ProbeState;
+use crate::reading::Reading;
+use crate::rules::RULES;
+use crate::sample::diskstats::DiskCounters;
+use crate::snapshot::{ControllerState, DeviceState, Snapshot};
+use crate::time::{BootTime, ClockSync};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub mod aer;
+pub mod counters;
+pub mod cpu;
+pub mod episodes;
+pub mod link;
+pub mod media_errors;
+pub mod rate;
+pub mod windows;
+
+/// Most devices, and most controllers, whose history is kept after they vanished.
+pub const MAX_VANISHED: usize = 256;
+
+/// What is remembered of one device.
+#[derive(Debug, Clone, Default)]
+pub struct DeviceHistory {
+    /// Counters and rates.
+    pub counters: rate::CounterHistory,
+    /// Probes.
+    pub probes: windows::ProbeHistory,
+    /// What the newest probe plan says of it.
+    pub plan: ProbeState,
+    vanished: Option<BootTime>,
+}
+
+/// What is remembered of one controller.
+#[derive(Debug, Clone, Default)]
+pub struct ControllerHistory {
+    /// Its PCIe link.
+    pub link: link::LinkHistory,
+    /// Its PCIe errors.
+    pub aer: aer::AerHistory,
+    /// Its media errors.
+    pub media_errors: media_errors::MediaErrorHistory,
+    vanished: Option<BootTime>,
+}
+
+/// Everything that is remembered.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    devices: BTreeMap<DeviceId, DeviceHistory>,
+    controllers: BTreeMap<ControllerId, ControllerHistory>,
+    restored_media: BTreeMap<ControllerId, MediaErrorMemory>,
+    /// CPU shares.
+    pub cpu: cpu::CpuHistory,
+    /// Findings.
+    pub episodes: episodes::Episodes,
+}
+
+impl History {
+    /// A history that goes on where a former run of the agent left off.
+    pub fn restore(memory: &Memory, clock: &ClockSync) -> Self {
+        let baselines = memory.media_errors.iter().take(MAX_ENTRIES);
+        Self {
+            episodes: episodes::Episodes::restore(&memory.episodes, RULES, clock),
+            restored_media: baselines.map(|media| (ControllerId(media.controller.clone()), media.clone())).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// What the next run should remember. Baselines of drives that were not seen again since the last run are kept.
+    pub fn memory(&self, clock: &ClockSync) -> Memory {
+        let mut media_errors: BTreeMap<ControllerId, MediaErrorMemory> = self.restored_media.clone();
+        for (id, controller) in &self.controllers {
+            if let Some(media) = controller.media_errors.memory(clock) {
+                media_errors.insert(id.clone(), MediaErrorMemory { controller: id.0.clone(), ..media });
+            }
+        }
+        Memory {
+            version: VERSION,
+            episodes: self.episodes.memory(clock),
+            media_errors: media_errors.into_values().take(MAX_ENTRIES).collect(),
+        }
+    }
+
+    /// What is remembered of a device.
+    pub fn device(&self, id: &DeviceId) -> Option<&DeviceHistory> {
+        self.devices.get(id)
+    }
+
+    /// What is remembered of a controller.
+    pub fn controller(&self, id: &ControllerId) -> Option<&ControllerHistory> {
+        self.controllers.get(id)
+    }
+
+    pub(crate) fn device_mut(&mut self, id: &DeviceId) -> Option<&mut DeviceHistory> {
+        self.devices.get_mut(id)
+    }
+
+    /// Takes in whatever is new in the snapshot, and lets go of what is too old.
+    pub fn observe(&mut self, snapshot: &Snapshot, limits: &Limits, now: BootTime) {
+        self.cpu.take(&snapshot.host.cpu, &snapshot.host.agent);
+        for (id, state) in &snapshot.devices {
+            match self.devices.get_mut(id) {
+                Some(history) => history.observe(state, now),
+                None => self.devices.entry(id.clone()).or_default().observe(state, now),
+            }
+        }
+        let work = self.work(snapshot);
+        for (id, state) in &snapshot.controllers {
+            let history = match self.controllers.get_mut(id) {
+                Some(history) => history,
+                None => {
+                    let restored = self.restored_media.remove(id);
+                    let history = self.controllers.entry(id.clone()).or_default();
+                    if let Some(media) = restored {
+                        history.media_errors = media_errors::MediaErrorHistory::restore(&media, &snapshot.clock);
+                    }
+                    history
+                }
+            };
+            let work = work.get(id).copied().unwrap_or(0);
+            history.observe(state, work, &snapshot.clock, limits, now);
+        }
+        let devices = |id: &DeviceId| snapshot.devices.contains_key(id);
+        retire(&mut self.devices, devices, |history| &mut history.vanished, limits.keep_vanished, now);
+        let controllers = |id: &ControllerId| snapshot.controllers.contains_key(id);
+        retire(&mut self.controllers, controllers, |history| &mut history.vanished, limits.keep_vanished, now);
+        self.episodes.retain(now, |subject| match subject {
+            Subject::Host => true,
+            Subject::Device(id) => snapshot.devices.contains_key(id),
+            Subject::Controller(id) => snapshot.controllers.contains_key(id),
+        });
+    }
+
+    /// A count by controller that moves whenever one of its devices completes I/O.
+    fn work<'a>(&self, snapshot: &'a Snapshot) -> BTreeMap<&'a ControllerId, u64> {
+        let mut work: BTreeMap<&ControllerId, u64> = BTreeMap::new();
+        for (id, state) in &snapshot.devices {
+            let Some(history) = self.devices.get(id) else {
+                continue;
+            };
+            let counted = history.counters.counters().map_or(0, rate::completions);
+            let done = counted.saturating_add(history.probes.reads());
+            for controller in state.device.nvme.iter().flat_map(|nvme| &nvme.controllers) {
+                let sum = work.entry(controller).or_default();
+                *sum = sum.saturating_add(done);
+            }
+        }
+        work
+    }
+}
+
+impl DeviceHistory {
+    fn observe(&mut self, state: &DeviceState, now: BootTime) {
+        self.vanished = None;
+        if let Some(sample) = state.counters.fresh_stamped() {
+            self.counters.take(&state.device.name, sample);
+        }
+        if let Some(sample) = state.probe.fresh_stamped() {
+            self.probes.take(&sample.value, sample.ended);
+        }
+        self.probes.forget(now);
+    }
+
+    /// The extended counters, while the reading is fresh.
+    pub fn fresh_counters(&self, state: &DeviceState) -> Option<&DiskCounters> {
+        state.counters.fresh().and(self.counters.counters())
+    }
+}
+
+impl ControllerHistory {
+    fn observe(&mut self, state: &ControllerState, work: u64, clock: &ClockSync, limits: &Limits, now: BootTime) {
+        self.vanished = None;
+        if let Some(sample) = state.link.fresh_stamped() {
+            self.link.take(sample, work);
+        }
+        if let Some(sample) = state.aer.fresh_stamped() {
+            self.aer.take(sample);
+        }
+        if let Reading::Fresh(sample) = &state.smart {
+            self.media_errors.take(sample.value.media_errors, sample.ended);
+        }
+        self.media_errors.forget(now, clock, limits.media_errors_keep);
+    }
+}
+
+/// Lets go of histories of what vanished longer than `keep` ago, and of the oldest of those past [`MAX_VANISHED`].
+fn retire<K: Ord + Clone, V>(
+    all: &mut BTreeMap<K, V>,
+    present: impl Fn(&K) -> bool,
+    vanished: impl Fn(&mut V) -> &mut Option<BootTime>,
+    keep: Duration,
+    now: BootTime,
+) {
+    let mut gone: Vec<(BootTime, K)> = Vec::new();
+    all.retain(|id, history| {
+        if present(id) {
+            return true;
+        }
+        let at = *vanished(history).get_or_insert(now);
+        let kept = now.since(at) < keep;
+        if kept {
+            gone.push((at, id.clone()));
+        }
+        kept
+    });
+    if gone.len() > MAX_VANISHED {
+        gone.sort();
+        for (_, id) in gone.iter().take(gone.len() - MAX_VANISHED) {
+            all.remove(id);
+        }
+    }
+}
