@@ -1,0 +1,206 @@
+//! What is remembered over a restart: open findings and log pages that drives refuse.
+//!
+//! Written on its own thread by atomic replace, so that a sick disk under the state directory stops nothing.
+
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use storscope_drive::{DriveKind, Refusal, Refusals, Status};
+use storscope_model::memory::Memory;
+
+/// Version of the file; another one is set aside.
+const VERSION: u32 = 1;
+
+/// Longest file that is read, in bytes.
+const MAX_FILE: u64 = 64 << 20;
+
+const NAME: &str = "state.json";
+
+/// The content of the file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    version: u32,
+    /// Findings and what else the analysis remembers.
+    pub(crate) memory: Memory,
+    /// Log pages that drives refuse.
+    refusals: Vec<Refused>,
+}
+
+/// One command that drives of one kind refuse.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Refused {
+    model: String,
+    firmware: String,
+    command: String,
+    /// NVMe status; `None` when the page is not the one that was asked for.
+    status: Option<u16>,
+}
+
+/// The thread that writes.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    out: SyncSender<State>,
+    error: Arc<Mutex<Option<String>>>,
+}
+
+impl State {
+    /// What to remember.
+    pub(crate) fn new(memory: Memory, refusals: &Refusals) -> Self {
+        let refusals = refusals.iter().map(|(kind, command, refusal)| Refused {
+            model: kind.model.clone(),
+            firmware: kind.firmware.clone(),
+            command: command.to_owned(),
+            status: match refusal {
+                Refusal::Status(status) => Some(status.code()),
+                Refusal::Foreign => None,
+            },
+        });
+        Self { version: VERSION, memory, refusals: refusals.collect() }
+    }
+
+    /// The refusals, as the drives' side keeps them.
+    pub(crate) fn refusals(&self) -> Refusals {
+        let mut out = Refusals::default();
+        for refused in &self.refusals {
+            let kind = DriveKind { model: refused.model.clone(), firmware: refused.firmware.clone() };
+            let refusal = refused.status.map_or(Refusal::Foreign, |code| Refusal::Status(Status::from_ioctl(code)));
+            out.restore(kind, &refused.command, refusal);
+        }
+        out
+    }
+}
+
+/// Reads the state in `directory` and starts the thread that writes it. A file that cannot be used is set aside under
+/// a name with `.bad`, never deleted.
+pub(crate) fn open(directory: &Path) -> (Keeper, State) {
+    let error = Arc::new(Mutex::new(None));
+    let state = match read(directory) {
+        Ok(state) => state.unwrap_or_default(),
+        Err(why) => {
+            tracing::error!(%why, "state is not used");
+            note(&error, Some(why));
+            State::default()
+        }
+    };
+    let (out, to_write) = mpsc::sync_channel::<State>(1);
+    let directory = directory.to_path_buf();
+    let notes = Arc::clone(&error);
+    let writer = move || {
+        while let Ok(state) = to_write.recv() {
+            let result = write(&directory, &state).map_err(|error| format!("{}: {error}", directory.display()));
+            let failed = result.err();
+            if let Some(why) = &failed {
+                tracing::error!(%why, "state cannot be written");
+            }
+            note(&notes, failed);
+        }
+    };
+    if let Err(why) = thread::Builder::new().name("state".to_owned()).spawn(writer) {
+        note(&error, Some(format!("no thread to write the state: {why}")));
+    }
+    (Keeper { out, error }, state)
+}
+
+impl Keeper {
+    /// Hands `state` to the writing thread; dropped while that one is still busy with a former one, for the next call
+    /// brings a newer one. True when it was taken.
+    pub(crate) fn write(&self, state: State) -> bool {
+        !matches!(self.out.try_send(state), Err(TrySendError::Full(_) | TrySendError::Disconnected(_)))
+    }
+
+    /// Why the state is not kept, for people.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn note(place: &Mutex<Option<String>>, what: Option<String>) {
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = what;
+}
+
+fn read(directory: &Path) -> Result<Option<State>, String> {
+    let path = directory.join(NAME);
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let meta = match fs::metadata(&path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(named(&error)),
+    };
+    if meta.len() > MAX_FILE || !meta.is_file() {
+        return Err(set_aside(&path, &"not a state file"));
+    }
+    let bytes = fs::read(&path).map_err(|error| named(&error))?;
+    let version = serde_json::from_slice::<Version>(&bytes).map_err(|error| set_aside(&path, &error))?.version;
+    if version != VERSION {
+        return Err(set_aside(&path, &format_args!("version {version}, expected {VERSION}")));
+    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| set_aside(&path, &error))
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+fn set_aside(path: &Path, why: &dyn std::fmt::Display) -> String {
+    let aside: PathBuf = path.with_extension("json.bad");
+    match fs::rename(path, &aside) {
+        Ok(()) => format!("{}: {why}; set aside as {}", path.display(), aside.display()),
+        Err(error) => format!("{}: {why}; it cannot be set aside: {error}", path.display()),
+    }
+}
+
+fn write(directory: &Path, state: &State) -> std::io::Result<()> {
+    let temporary = directory.join(format!("{NAME}.new"));
+    let mut file = File::create(&temporary)?;
+    serde_json::to_writer(&mut file, state)?;
+    file.flush()?;
+    file.sync_all()?;
+    fs::rename(&temporary, directory.join(NAME))?;
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_state_is_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = {
+            let mut refusals = Refusals::default();
+            let kind = DriveKind { model: "MADE UP".to_owned(), firmware: "1".to_owned() };
+            refusals.restore(kind, "get_log_self_test", Refusal::Status(Status::from_ioctl(0x109)));
+            State::new(Memory::default(), &refusals)
+        };
+        write(dir.path(), &state).unwrap();
+        assert_eq!(state.refusals().iter().count(), 1);
+        assert_eq!(read(dir.path()), Ok(Some(state)));
+    }
+
+    #[test]
+    fn torn_foreign_and_future_files_are_set_aside() {
+        for content in ["{\"version\":1,\"boot_", "not json", "{\"version\":99}", ""] {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join(NAME), content).unwrap();
+            let why = read(dir.path()).unwrap_err();
+            assert!(why.contains("set aside"), "{why}");
+            assert_eq!(fs::read_to_string(dir.path().join("state.json.bad")).unwrap(), content);
+            assert_eq!(read(dir.path()), Ok(None));
+        }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let why = read(&file.join("state")).unwrap_err();
+        assert!(why.contains("file/state"), "{why}");
+    }
+}

@@ -1,0 +1,38 @@
+//! The configuration in use: the file, with the command line over it.
+
+use crate::cli::ServeArgs;
+use crate::config::{Config, load};
+
+/// The configuration that `args` ask for.
+///
+/// # Errors
+/// Every mistake of the file, with its line.
+pub(super) fn read(args: &ServeArgs) -> anyhow::Result<Config> {
+    let mut config = match &args.config {
+        Some(file) => load::file(file)?,
+        None => Config::default(),
+    };
+    args.override_config(&mut config);
+    Ok(config)
+}
+
+/// Keys whose change takes effect at the next start only.
+pub(super) fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    if old.listen != new.listen {
+        keys.push("listen");
+    }
+    if old.state_dir != new.state_dir {
+        keys.push("state_dir");
+    }
+    if old.http != new.http {
+        keys.push("http");
+    }
+    if old.probe.engine != new.probe.engine
+        || old.probe.deadline != new.probe.deadline
+        || old.probe.max_share.to_bits() != new.probe.max_share.to_bits()
+    {
+        keys.push("probe.engine, probe.deadline, probe.max_share");
+    }
+    keys
+}

@@ -1,0 +1,137 @@
+//! `storscope status`: of a running agent, of a captured host, or of this host without an agent.
+
+use crate::cli::StatusArgs;
+use crate::config::Config;
+use crate::core::Core;
+use crate::prober::Adapter;
+use crate::{fetch, narrow, settings};
+use anyhow::{Context, bail};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use storscope_collect::clock;
+use storscope_collect::collector::collect_once;
+use storscope_collect::root::Root;
+use storscope_drive::Refusals;
+use storscope_export::{json, text};
+use storscope_model::codec;
+use storscope_model::event::Event;
+use storscope_model::finding::Verdict;
+use storscope_model::history::History;
+use storscope_model::outbox::Outbox;
+use storscope_model::request::Request;
+use storscope_model::view::View;
+
+/// Time between the two samples of the counters.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Longest wait for a burst of probes of every device.
+const PROBES: Duration = Duration::from_secs(5);
+
+/// Prints the status.
+///
+/// # Errors
+/// When there is no such agent, device or captured host.
+pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    match &args.url {
+        Some(url) => of_agent(url, args),
+        None => of_host(args),
+    }
+}
+
+fn of_agent(url: &str, args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let query = args.device.as_ref().map_or_else(String::new, |name| format!("?device={}", name.replace('/', "%2F")));
+    let json = fetch::get(url, &format!("/status.json{query}"))?;
+    let verdict = verdict_in(&json)?;
+    let printed = if args.json { json } else { fetch::get(url, &format!("/status{query}"))? };
+    print(&printed)?;
+    Ok(ExitCode::from(verdict.exit_status()))
+}
+
+fn verdict_in(json: &str) -> anyhow::Result<Verdict> {
+    let value: serde_json::Value = serde_json::from_str(json).context("the answer is not JSON")?;
+    let verdict = value.get("verdict").context("the answer has no verdict; is this a storscope?")?;
+    serde_json::from_value(verdict.clone()).context("the answer has an unknown verdict")
+}
+
+fn of_host(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+    let mut config = Config::default();
+    args.select.override_config(&mut config);
+    let root = args.select.host();
+    if let Some(dir) = &args.select.root
+        && !root.sys.is_dir()
+        && !root.proc.is_dir()
+        && !root.drives.as_ref().is_some_and(|drives| drives.is_dir())
+    {
+        bail!("{}: no captured host: neither sys, proc nor drives is in it", dir.display());
+    }
+    let view = look(&root, &config)?;
+    if let Some(name) = args.device.as_ref().filter(|name| !narrow::knows(&view, name)) {
+        bail!("no device {name} is watched here; --include adds one that is left out by default");
+    }
+    if args.json {
+        let narrowed = args.device.as_ref().map(|name| narrow::to_device(&view, name));
+        let rendered = json::render_pretty(narrowed.as_ref().unwrap_or(&view))?;
+        print(&rendered)?;
+    } else {
+        let options = text::Options {
+            colour: std::io::stdout().is_terminal(),
+            device: args.device.clone(),
+            ..text::Options::default()
+        };
+        print(&text::render(&view, &options))?;
+    }
+    Ok(ExitCode::from(view.verdict.exit_status()))
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader such as head(1) that has seen enough is no failure.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Samples `root` twice, probes once, and works out the view.
+fn look(root: &Root, config: &Config) -> anyhow::Result<Arc<View>> {
+    let settings = settings::collector(config, Refusals::default(), Arc::default())?;
+    let mut status = settings::agent(config, root);
+    let reports = Arc::new(Mutex::new(Outbox::default()));
+    let prober = match status.probes_off {
+        None => Some(Adapter::start(root.clone(), config, Arc::clone(&reports) as _)?),
+        Some(_) => None,
+    };
+    status.engine = prober.as_ref().map(Adapter::engine);
+    let (limits, probes) = (settings::limits(config), settings::probes(config, root));
+    let mut core = Core::new(limits, probes, status, History::default());
+    let turn = |core: &mut Core, events: Vec<Event>| {
+        for event in events {
+            // Through the codec, as an agent's events go.
+            let carried = codec::encode(&event).and_then(|frame| codec::decode(&frame[codec::HEADER..]));
+            core.apply(carried, clock::now());
+        }
+        core.turn(clock::now(), clock::sync(root))
+    };
+    let first = turn(&mut core, collect_once(root.clone(), settings.clone())?);
+    let Some(prober) = prober else { return Ok(turn(&mut core, Vec::new()).view) };
+    let mut waiting = 0;
+    if let Some(Request::ProbeTargets(targets)) = first.request {
+        waiting = targets.len();
+        prober.request(Request::ProbeTargets(targets));
+    }
+    std::thread::sleep(INTERVAL);
+    let mut events = collect_once(root.clone(), settings.clone())?;
+    let until = std::time::Instant::now() + PROBES;
+    let mut answered = 0;
+    while answered < waiting && std::time::Instant::now() < until {
+        let mut outbox = reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<Event> = std::iter::from_fn(|| outbox.take()).collect();
+        drop(outbox);
+        answered += new.len();
+        events.extend(new);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(turn(&mut core, events).view)
+}
