@@ -415,3 +415,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
