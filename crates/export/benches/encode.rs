@@ -1,5 +1,6 @@
 //! The exposition of 1,000 devices against a hand-written writer of the same samples, in one run.
-#![allow(missing_docs, reason = "criterion's macros make undocumented items")]
+#![allow(missing_docs, unreachable_pub, reason = "criterion's macros and the tests' modules")]
+#![allow(clippy::expect_used, reason = "a benchmark may panic")]
 
 #[path = "../tests/exposition/mod.rs"]
 mod exposition;
@@ -7,6 +8,7 @@ mod exposition;
 mod fixture;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -35,12 +37,42 @@ fn numbered(template: &DeviceView, number: usize) -> DeviceView {
     view
 }
 
-/// What a writer without a library does: names and labels are known, numbers are formatted, values are escaped.
-fn by_hand(families: &[(String, exposition::Family)], out: &mut String) {
+/// A sample as a writer without a library would have it: names and labels known, integers as integers.
+struct Flat {
+    name: String,
+    labels: Vec<(String, String)>,
+    value: Result<u64, f64>,
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "only whole numbers that fit are cast"
+)]
+fn flat(families: BTreeMap<String, exposition::Family>) -> Vec<(String, Vec<Flat>)> {
+    let sample = |sample: exposition::Sample| {
+        let whole = sample.value >= 0.0 && sample.value.fract() == 0.0 && sample.value < u64::MAX as f64;
+        Flat {
+            name: sample.name,
+            labels: sample.labels.into_iter().collect(),
+            value: if whole { Ok(sample.value as u64) } else { Err(sample.value) },
+        }
+    };
+    families
+        .into_iter()
+        .map(|(name, family)| {
+            let head = format!("# HELP {name} {}\n# TYPE {name} {}\n", family.help, family.kind);
+            (head, family.samples.into_iter().map(sample).collect())
+        })
+        .collect()
+}
+
+fn by_hand(families: &[(String, Vec<Flat>)], out: &mut String) {
     out.clear();
-    for (name, family) in families {
-        let _ = writeln!(out, "# HELP {name} {}\n# TYPE {name} {}", family.help, family.kind);
-        for sample in &family.samples {
+    for (head, samples) in families {
+        out.push_str(head);
+        for sample in samples {
             out.push_str(&sample.name);
             let mut separator = '{';
             for (label, value) in &sample.labels {
@@ -52,7 +84,10 @@ fn by_hand(families: &[(String, exposition::Family)], out: &mut String) {
                 out.push('"');
             }
             out.push_str(if separator == ',' { "} " } else { " " });
-            let _ = writeln!(out, "{}", sample.value);
+            let _ = match sample.value {
+                Ok(whole) => writeln!(out, "{whole}"),
+                Err(broken) => writeln!(out, "{broken}"),
+            };
         }
     }
 }
@@ -75,8 +110,8 @@ fn benches(c: &mut Criterion) {
     let view = Arc::new(many(1000));
     let mut out = String::new();
     encode(&view, Format::Text, &mut out).expect("encodes");
-    let families: Vec<_> = exposition::parse(&out).expect("parses").into_iter().collect();
-    let series: usize = families.iter().map(|(_, family)| family.samples.len()).sum();
+    let families = flat(exposition::parse(&out).expect("parses"));
+    let series: usize = families.iter().map(|(_, samples)| samples.len()).sum();
     let mut group = c.benchmark_group(format!("1000 devices, {series} series, {} bytes", out.len()));
     group.sample_size(20);
     group.bench_function("by hand", |b| b.iter(|| by_hand(black_box(&families), &mut out)));

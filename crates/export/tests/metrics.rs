@@ -1,4 +1,5 @@
 //! The exposition held against the table.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 
 mod exposition;
 mod fixture;

@@ -37,6 +37,7 @@ fn partial(view: &View, out: &mut Samples<'_, '_>) {
     put("", "", Source::Cpu, host.cpu.fresh().map(|cpu| cpu.faults.len()));
     put("", "", Source::HostInfo, host.info.fresh().map(|info| info.faults.len()));
     put("", "", Source::Discovery, host.discovery.fresh().map(|scan| scan.faults.len()));
+    put("", "", Source::Stack, host.stack.fresh().map(|stack| stack.faults.len()));
     for device in &view.devices {
         let parts = device.state.queue.fresh().map(|queue| queue.faults.len());
         put(&device.state.device.name, "", Source::Queue, parts);

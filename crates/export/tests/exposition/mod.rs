@@ -1,25 +1,26 @@
 //! A strict parser of the text format 0.0.4, for tests.
+#![allow(dead_code, reason = "tests and benchmark use different parts of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One sample.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    pub name: String,
-    pub labels: BTreeMap<String, String>,
-    pub value: f64,
+pub(crate) struct Sample {
+    pub(crate) name: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) value: f64,
 }
 
 /// One family.
 #[derive(Debug, Clone, Default)]
-pub struct Family {
-    pub kind: String,
-    pub help: String,
-    pub samples: Vec<Sample>,
+pub(crate) struct Family {
+    pub(crate) kind: String,
+    pub(crate) help: String,
+    pub(crate) samples: Vec<Sample>,
 }
 
 /// The families by name; an error names the line.
-pub fn parse(text: &str) -> Result<BTreeMap<String, Family>, String> {
+pub(crate) fn parse(text: &str) -> Result<BTreeMap<String, Family>, String> {
     if !text.is_empty() && !text.ends_with('\n') {
         return Err("the last line does not end".to_owned());
     }

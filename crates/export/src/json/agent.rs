@@ -1,0 +1,60 @@
+//! The agent itself.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use storscope_model::view::View;
+
+#[derive(Serialize)]
+pub(super) struct Agent<'v> {
+    version: &'v str,
+    revision: Option<&'v str>,
+    started: Option<Timestamp>,
+    captured_host: bool,
+    cpu: Option<f64>,
+    cpu_seconds: Option<f64>,
+    resident_bytes: Option<u64>,
+    threads: Option<u64>,
+    open_fds: Option<u64>,
+    max_fds: Option<u64>,
+    log_lines_dropped: Option<u64>,
+    events_superseded: Option<u64>,
+    events_refused: u64,
+    frames_refused: u64,
+    probe_engine: Option<&'static str>,
+    probe_engine_reason: Option<&'v str>,
+    probes_off: Option<&'v str>,
+    config_file: Option<&'v str>,
+    config_loaded: Option<Timestamp>,
+    config_error: Option<&'v str>,
+    state_error: Option<&'v str>,
+}
+
+impl<'v> Agent<'v> {
+    pub(super) fn of(view: &'v View) -> Self {
+        let agent = &view.agent;
+        let cost = view.host.agent.fresh();
+        Self {
+            version: &agent.version,
+            revision: agent.revision.as_deref(),
+            started: super::time(view, agent.started),
+            captured_host: agent.captured,
+            cpu: view.agent_cpu,
+            cpu_seconds: cost.map(|cost| std::time::Duration::from_nanos(cost.cpu_ns).as_secs_f64()),
+            resident_bytes: cost.map(|cost| cost.resident_bytes),
+            threads: cost.map(|cost| cost.threads),
+            open_fds: cost.map(|cost| cost.open_fds),
+            max_fds: cost.and_then(|cost| cost.max_fds),
+            log_lines_dropped: cost.map(|cost| cost.log_lines_dropped),
+            events_superseded: cost.map(|cost| cost.events_superseded),
+            events_refused: view.events_refused,
+            frames_refused: agent.frames_refused,
+            probe_engine: agent.engine.as_ref().map(|(engine, _)| engine.as_str()),
+            probe_engine_reason: agent.engine.as_ref().and_then(|(_, why)| why.as_deref()),
+            probes_off: agent.probes_off.as_deref(),
+            config_file: agent.config_file.as_deref(),
+            config_loaded: super::time(view, agent.config_loaded),
+            config_error: agent.config_error.as_deref(),
+            state_error: agent.state_error.as_deref(),
+        }
+    }
+}

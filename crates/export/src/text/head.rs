@@ -1,0 +1,102 @@
+//! The first lines: the verdict, and whether it is storage at all.
+
+use super::{Page, line, number};
+use crate::wall;
+use std::collections::BTreeSet;
+use storscope_model::finding::Severity;
+use storscope_model::view::View;
+
+/// Drives of the host, and those with an open finding of at least a warning. A drive is a block device, or a controller
+/// that has none.
+pub(crate) fn drives(view: &View) -> (usize, usize) {
+    let lone = view.controllers.iter().filter(|controller| controller.devices.is_empty()).count();
+    let mut sick = BTreeSet::new();
+    for finding in view.findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
+        let controller = finding.controller.as_deref();
+        let known = |name: &&str| view.devices.iter().any(|device| device.state.device.name == **name);
+        match (finding.device.as_deref().filter(|name| known(name)), controller) {
+            (Some(device), _) => {
+                sick.insert(device);
+            }
+            (None, Some(controller)) => {
+                let of = view.controllers.iter().find(|known| known.state.controller.name == controller);
+                match of {
+                    Some(of) if !of.devices.is_empty() => sick.extend(of.devices.iter().map(String::as_str)),
+                    _ => {
+                        sick.insert(controller);
+                    }
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    (view.devices.len() + lone, sick.len())
+}
+
+fn counts(view: &View) -> String {
+    match drives(view) {
+        (0, _) => "no drive is watched".to_owned(),
+        (1, 0) => "the drive needs no attention".to_owned(),
+        (1, _) => "1 of 1 drive needs attention".to_owned(),
+        (all, 0) => format!("none of {all} drives needs attention"),
+        (all, 1) => format!("1 of {all} drives needs attention"),
+        (all, sick) => format!("{sick} of {all} drives need attention"),
+    }
+}
+
+/// How busy the host is: the parts that are fresh.
+fn load(view: &View) -> Vec<String> {
+    let mut parts = Vec::new();
+    let io = view.host.pressure.fresh().map(|pressure| pressure.io);
+    if let Some(some) = io.and_then(|io| io.some) {
+        let full = io.and_then(|io| io.full).map(|full| format!(" (full {})", number::percent_fine(full.avg10)));
+        let full = full.unwrap_or_default();
+        parts.push(format!("I/O pressure {}{full}", number::percent_fine(some.avg10)));
+    }
+    if let Some(cpu) = view.cpu {
+        parts.push(format!("iowait {}", number::percent_fine(cpu.iowait)));
+        parts.push(format!("CPU {} busy", number::percent_fine(cpu.busy)));
+    }
+    if let Some(cpu) = view.host.cpu.fresh() {
+        let tasks = [(cpu.running, "running"), (cpu.blocked, "blocked")];
+        parts.extend(tasks.into_iter().filter_map(|(count, word)| Some(format!("{} {word}", count?))));
+        parts.extend(cpu.load1.map(|load| format!("load {load:.2}")));
+    }
+    parts
+}
+
+pub(super) fn write(page: &mut Page<'_>) {
+    let view = page.view;
+    let host = view.host.info.last().and_then(|info| info.value.hostname.clone());
+    let host = host.unwrap_or_else(|| "this host".to_owned());
+    let host = line::clean(&host);
+    let time = wall::timestamp(&view.clock, view.now).map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string());
+    let time = time.unwrap_or_default();
+    let verdict = view.verdict.as_str().to_uppercase();
+    let counts = counts(view);
+    let taken = line::width(&verdict) + line::width(&counts) + line::width(&time) + 6;
+    let host = line::cut(&host, page.width.saturating_sub(taken));
+    let used = taken - 6 - line::width(&time) + line::width(&host) + 4;
+    let gap = " ".repeat(page.width.saturating_sub(used + line::width(&time)));
+    let verdict = page.paint.verdict(view.verdict, &verdict);
+    page.line(&format!("{host}  {verdict}  {counts}{gap}{time}"));
+    let headline = line::clean(&view.headline);
+    if !headline.is_empty() && headline != counts {
+        page.wrapped("", &headline, 0);
+    }
+    let load = load(view);
+    if !load.is_empty() {
+        page.wrapped("", &load.join(", "), 0);
+    }
+    if view.agent.captured {
+        page.wrapped("", "captured host: what is shown was read then; nothing is asked and nothing is probed", 0);
+    }
+    if let Some(error) = &view.agent.config_error {
+        page.wrapped("config", &format!("refused, the former one stays in use: {error}"), INDENT);
+    }
+    if let Some(error) = &view.agent.state_error {
+        page.wrapped("state", &format!("not kept: {error}"), INDENT);
+    }
+}
+
+const INDENT: usize = 10;

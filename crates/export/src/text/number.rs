@@ -1,0 +1,89 @@
+//! Numbers in few columns. A point is the decimal mark everywhere, whatever the locale.
+
+use std::time::Duration;
+
+const STEPS: [(f64, &str); 5] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+
+/// Three significant digits at most: `0`, `0.2`, `5.2`, `110`, `12.3k`.
+pub(super) fn short(value: f64) -> String {
+    if value < 999.5 {
+        return digits(value);
+    }
+    let (unit, letter) = STEPS.into_iter().find(|(unit, _)| value >= *unit * 0.9995).unwrap_or((1.0, ""));
+    format!("{}{letter}", digits(value / unit))
+}
+
+fn digits(value: f64) -> String {
+    if value == 0.0 {
+        "0".to_owned()
+    } else if value < 0.05 {
+        "<0.1".to_owned()
+    } else if value < 9.95 || value < 99.95 && (0.05..0.95).contains(&value.fract()) {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+/// A latency: `92us`, `0.85ms`, `12.0ms`, `1.40s`.
+pub(super) fn latency(seconds: f64) -> String {
+    if seconds < 0.000_5 {
+        format!("{:.0}us", seconds * 1e6)
+    } else if seconds < 0.009_995 {
+        format!("{:.2}ms", seconds * 1e3)
+    } else if seconds < 0.099_95 {
+        format!("{:.1}ms", seconds * 1e3)
+    } else if seconds < 0.999_5 {
+        format!("{:.0}ms", seconds * 1e3)
+    } else if seconds < 9.995 {
+        format!("{seconds:.2}s")
+    } else {
+        format!("{seconds:.0}s")
+    }
+}
+
+/// A span in its largest unit: `41 s`, `34 min`, `5 h`, `3 d`.
+pub(super) fn span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// A share as percent: `22%`; a trace is not shown as none.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.5 { "<1%".to_owned() } else { format!("{percent:.0}%") }
+}
+
+/// A share as percent with one decimal: `3.1 %`.
+pub(super) fn percent_fine(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let shown: Vec<String> =
+            [0.0, 0.01, 0.2, 9.96, 30.0, 52.34, 110.0, 999.7, 12_340.0, 1.5e6, 7.2e12].map(short).to_vec();
+        assert_eq!(shown, ["0", "<0.1", "0.2", "10", "30", "52.3", "110", "1.0k", "12.3k", "1.5M", "7.2T"]);
+    }
+
+    #[test]
+    fn latencies_keep_two_digits() {
+        let shown: Vec<String> = [92e-6, 310e-6, 850e-6, 1.4e-3, 12e-3, 0.25, 1.4, 30.0].map(latency).to_vec();
+        assert_eq!(shown, ["92us", "310us", "0.85ms", "1.40ms", "12.0ms", "250ms", "1.40s", "30s"]);
+    }
+
+    #[test]
+    fn spans_take_their_largest_unit() {
+        let shown: Vec<String> = [41, 119, 2040, 7199, 7200, 200_000].map(|s| span(Duration::from_secs(s))).to_vec();
+        assert_eq!(shown, ["41 s", "119 s", "34 min", "119 min", "2 h", "2 d"]);
+    }
+}

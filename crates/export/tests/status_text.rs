@@ -1,0 +1,143 @@
+//! `/status` as a person sees it.
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
+mod fixture;
+
+use proptest::prelude::*;
+use std::sync::Arc;
+use storscope_export::text::{MAX_ROWS, Options, WIDTH, render};
+use storscope_model::finding::{Severity, Verdict};
+use storscope_model::sample::probe::SkipReason;
+use storscope_model::view::{DeviceView, View};
+
+fn page(view: &View) -> String {
+    render(view, &Options::default())
+}
+
+fn assert_fits(page: &str) {
+    for line in page.lines() {
+        assert!(line.chars().count() <= WIDTH, "{} columns: {line}", line.chars().count());
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+    }
+}
+
+#[test]
+fn the_page_is_as_it_was() {
+    let page = page(&fixture::full());
+    assert_fits(&page);
+    fixture::golden("tests/golden/status.txt", &page);
+}
+
+#[test]
+fn the_page_of_one_device_has_its_sources() {
+    let options = Options { device: Some("nvme3n1".to_owned()), ..Options::default() };
+    let page = render(&fixture::full(), &options);
+    assert_fits(&page);
+    fixture::golden("tests/golden/status-device.txt", &page);
+    assert!(!page.contains("nvme2n1"));
+    assert!(page.contains("smart_health"));
+}
+
+#[test]
+fn an_unknown_device_is_named() {
+    let options = Options { device: Some("nope".to_owned()), ..Options::default() };
+    assert!(render(&fixture::full(), &options).contains("no drive of the name nope is watched"));
+}
+
+#[test]
+fn where_nothing_can_be_probed_the_page_says_how_to_try() {
+    let mut view = fixture::full();
+    view.findings.clear();
+    view.closed.clear();
+    view.verdict = Verdict::Ok;
+    view.devices.retain(|device| device.state.device.name == "nvme4n1");
+    view.controllers.clear();
+    let device = &mut view.devices[0];
+    device.state.device = Arc::new(storscope_model::device::Device {
+        name: "vda".to_owned(),
+        ..fixture::device("vda", storscope_model::device::Transport::Virtio)
+    });
+    device.controllers.clear();
+    device.probe =
+        storscope_model::view::ProbeView { recent_skips: vec![(SkipReason::Denied, 75)], ..fixture::no_probe(None) };
+    let page = page(&view);
+    assert_fits(&page);
+    fixture::golden("tests/golden/status-unprobed.txt", &page);
+    assert!(page.contains("storscope serve --include '^loop'"));
+}
+
+#[test]
+fn an_empty_host_is_no_healthy_host() {
+    let page = page(&fixture::empty());
+    assert_fits(&page);
+    assert!(page.starts_with("this host  UNKNOWN  no drive is watched"));
+    assert!(page.contains("nothing was read yet"));
+}
+
+fn many(count: usize) -> View {
+    let mut view = fixture::full();
+    view.findings.clear();
+    let template = view.devices[0].clone();
+    view.devices = (0..count)
+        .map(|number| {
+            let mut device = (*template.state.device).clone();
+            device.name = format!("nvme{number:03}n1");
+            let mut view: DeviceView = template.clone();
+            view.state.device = Arc::new(device);
+            view
+        })
+        .collect();
+    view.findings = vec![fixture::finding("made_up", Severity::Warning, "nvme900n1", None, 60, "made up")];
+    view
+}
+
+#[test]
+fn rows_are_bounded_and_the_sick_are_among_them() {
+    let rows = |page: &str| page.lines().filter(|line| line.starts_with("nvme") && line.contains("22%")).count();
+    let view = many(1000);
+    let short = page(&view);
+    assert_fits(&short);
+    assert_eq!(rows(&short), MAX_ROWS);
+    assert!(short.lines().any(|line| line.starts_with("nvme900n1")));
+    assert!(short.contains("and 936 drives more"));
+    assert_eq!(rows(&render(&view, &Options { all: true, ..Options::default() })), 1000);
+    assert_eq!(rows(&page(&many(24))), 24);
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let view = fixture::full();
+    let coloured = render(&view, &Options { colour: true, ..Options::default() });
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        rest = after.split_once('m').expect("a colour ends").1;
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, page(&view));
+    assert_ne!(coloured, plain);
+}
+
+proptest! {
+    #[test]
+    fn no_text_from_outside_moves_the_cursor(foreign in any::<String>(), name in any::<String>()) {
+        let mut view = fixture::full();
+        view.headline = foreign.clone();
+        let finding = &mut view.findings[0];
+        finding.title = foreign.clone();
+        finding.evidence = vec![foreign.clone()];
+        finding.carries = vec![foreign.clone()];
+        finding.next = foreign.clone();
+        finding.device = Some(name.clone());
+        view.devices[0].carries = vec![foreign.clone()];
+        view.devices[0].probe.not_planned = Some(foreign);
+        let mut device = (*view.devices[0].state.device).clone();
+        device.name = name;
+        view.devices[0].state.device = Arc::new(device);
+        let page = page(&view);
+        prop_assert!(page.chars().all(|c| c == '\n' || !c.is_control()));
+        let turning = ['\u{202e}', '\u{200f}', '\u{2028}'];
+        prop_assert!(!page.contains(turning));
+    }
+}
