@@ -1,0 +1,11 @@
+//! The model from events to view.
+
+mod arbitrary;
+mod laws;
+mod multipath;
+mod plan;
+mod replay;
+mod rules;
+mod scenario;
+mod sysstat;
+mod verdict;
