@@ -8,7 +8,7 @@ use crate::schedule::{Ending, Plan, Schedule, deadline};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use storscope_model::event::{Event, Outcome};
 use storscope_model::fault::Fault;
 use storscope_model::identity::Subject;
@@ -18,8 +18,13 @@ use storscope_model::time::BootTime;
 pub const FREE_WORKERS: usize = 8;
 /// An idle worker ends after this time, unless it is the last.
 const IDLE_END: Duration = Duration::from_secs(20);
+/// Shortest sleep of the time keeper while something ready waits for a worker.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 /// Longest sleep of the time keeper: a suspended host wakes up to a clock that jumped.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// When nothing that is ready was begun for this long, more workers are put to work: most reads take microseconds, and
+/// one worker does them all.
+const FAN_OUT_AFTER: Duration = Duration::from_millis(20);
 /// Stack of a worker in bytes: pages of a drive live on the heap.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -77,6 +82,10 @@ struct State {
     lanes: Lanes,
     workers: usize,
     idle: usize,
+    /// When an operation was last begun, by the clock of this process: what the fan-out goes by.
+    last_start: Instant,
+    /// When the time keeper wakes up by itself.
+    wakes_at: Instant,
     stopping: bool,
 }
 
@@ -109,8 +118,17 @@ impl Pool {
         sink: Arc<dyn EventSink>,
         clock: Arc<dyn Clock>,
     ) -> std::io::Result<Self> {
+        let started = Instant::now();
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { schedule, lanes: Lanes::default(), workers: 0, idle: 0, stopping: false }),
+            state: Mutex::new(State {
+                schedule,
+                lanes: Lanes::default(),
+                workers: 0,
+                idle: 0,
+                last_start: started,
+                wakes_at: started,
+                stopping: false,
+            }),
             changed: Condvar::new(),
             work: Condvar::new(),
             settled: Condvar::new(),
@@ -218,13 +236,23 @@ impl Shared {
             );
             self.sink.put(Event::Stalled { subject: stall.job.subject, source: stall.job.source, since: stall.since });
         }
+        self.put_to_work(state, now);
+    }
+
+    /// One worker where none is busy; as many again as are busy where they have begun nothing for a while.
+    fn put_to_work(self: &Arc<Self>, state: &mut State, now: BootTime) {
         let ready = state.lanes.ready();
-        for _ in 0..ready.min(state.idle) {
+        let busy = state.workers - state.idle;
+        if ready == 0 || (busy > 0 && state.last_start.elapsed() < FAN_OUT_AFTER) {
+            return;
+        }
+        let wanted = ready.min(busy.max(1));
+        for _ in 0..wanted.min(state.idle) {
             self.work.notify_one();
         }
         let most = (FREE_WORKERS + state.lanes.held(now)).min(MAX_RUNNING);
         let room = most.saturating_sub(state.workers);
-        for _ in 0..ready.saturating_sub(state.idle).min(room) {
+        for _ in 0..wanted.saturating_sub(state.idle).min(room) {
             let worker = Arc::clone(self);
             let spawned = thread::Builder::new()
                 .name("collect-read".to_owned())
@@ -242,14 +270,24 @@ impl Shared {
 
     /// How long the time keeper may sleep.
     fn sleep(state: &State, now: BootTime) -> Duration {
-        // What is ready and found no worker: look again when those that are busy count as held.
-        let starving = (state.lanes.ready() > 0).then(|| now.plus(super::HELD_AFTER));
-        [state.schedule.next_due(), state.lanes.next_deadline(), starving]
+        let starving = (state.lanes.ready() > 0)
+            .then(|| FAN_OUT_AFTER.saturating_sub(state.last_start.elapsed()).max(SHORTEST_SLEEP));
+        [state.schedule.next_due(), state.lanes.next_deadline()]
             .into_iter()
             .flatten()
+            .map(|at| at.since(now))
+            .chain(starving)
             .min()
-            .map_or(LONGEST_SLEEP, |next| next.since(now))
-            .min(LONGEST_SLEEP)
+            .map_or(LONGEST_SLEEP, |next| next.min(LONGEST_SLEEP))
+    }
+
+    /// Wakes the time keeper if it would sleep too long; it is not woken for every read.
+    fn wake_keeper(&self, state: &mut State) {
+        let needed = Instant::now() + Self::sleep(state, self.clock.now());
+        if needed < state.wakes_at {
+            state.wakes_at = needed;
+            self.changed.notify_one();
+        }
     }
 
     fn settle(&self, state: &mut State, started: &Started, done: Done) {
@@ -291,6 +329,7 @@ fn keep_time(shared: &Arc<Shared>) {
         let now = shared.clock.now();
         shared.turn(&mut state, now);
         let sleep = Shared::sleep(&state, now);
+        state.wakes_at = Instant::now() + sleep;
         state = shared.changed.wait_timeout(state, sleep).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
@@ -303,14 +342,13 @@ fn work(shared: &Arc<Shared>) {
             return;
         }
         if let Some(started) = state.lanes.start(shared.clock.now()) {
-            if state.lanes.ready() > 0 {
-                shared.changed.notify_one();
-            }
+            state.last_start = Instant::now();
+            shared.wake_keeper(&mut state);
             drop(state);
             let done = read(shared.reader.as_ref(), &started.job);
             state = shared.lock();
             shared.settle(&mut state, &started, done);
-            shared.changed.notify_one();
+            shared.wake_keeper(&mut state);
             if state.schedule.is_empty() && state.lanes.is_idle() {
                 shared.settled.notify_all();
             }
