@@ -1,6 +1,7 @@
 //! The same devices, with the same identity, as the field's tools see in the same guest.
 
 use super::super::rig::Rig;
+use super::super::topology::serial::NVME_FABRICS;
 use super::super::{drive, scrape::Scrape};
 use super::same;
 use anyhow::{Context, Result, ensure};
@@ -52,4 +53,21 @@ fn controllers(rig: &Rig, scrape: &Scrape) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A namespace over fabrics has no PCIe place, no link, and what its target does not report is absent.
+pub(super) fn fabrics(rig: &Rig) -> Result<()> {
+    let drive = rig.nvme(NVME_FABRICS)?;
+    let scrape = rig.scrape()?;
+    let info = scrape.one("storscope_device_info", &[("device", drive.block()?)])?;
+    same("transport", &info.label("transport"), &"nvme-fabrics")?;
+    same("address", &drive.address.as_str(), &"")?;
+    let controller = [("controller", drive.controller.as_str())];
+    for name in
+        ["storscope_pcie_link_width_lanes", "storscope_pcie_aer_errors_total", "storscope_nvme_temperature_celsius"]
+    {
+        let found = scrape.all(name, &controller);
+        ensure!(found.is_empty(), "a drive on fabrics has {found:?}");
+    }
+    same("live", &scrape.value("storscope_nvme_controller_live", &controller)?, &1.0)
 }

@@ -96,3 +96,39 @@ fn found(scrape: &Scrape, controller: &str) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+pub(super) fn flapping(rig: &Rig) -> Result<()> {
+    let controller = rig.nvme(NVME_FREE)?.controller;
+    let width = |expected: f64| {
+        rig.eventually(SOON, |scrape| {
+            let labels = [("controller", controller.as_str())];
+            same("width", &scrape.value("storscope_pcie_link_width_lanes", &labels)?, &expected)
+        })
+    };
+    width(4.0)?;
+    for _ in 0..2 {
+        let fault = rig.link(NVME_FREE, LinkSpeed::Gt16, 2)?;
+        width(2.0)?;
+        fault.release()?;
+        width(4.0)?;
+    }
+    rig.eventually(SOON, |scrape| {
+        let labels = [("rule", "pcie_link_flapping"), ("controller", controller.as_str())];
+        ensure!(!scrape.all("storscope_finding", &labels).is_empty(), "no finding pcie_link_flapping on {controller}");
+        Ok(())
+    })
+}
+
+pub(super) fn correctable_errors(rig: &Rig) -> Result<()> {
+    let controller = rig.nvme(NVME_FREE)?.controller;
+    let count = |scrape: &Scrape| -> f64 {
+        let labels = [("controller", controller.as_str()), ("severity", "correctable")];
+        scrape.all("storscope_pcie_aer_errors_total", &labels).iter().map(|series| series.value).sum()
+    };
+    let before = rig.eventually(SOON, |scrape| Ok(count(scrape)))?;
+    rig.correctable_error(NVME_FREE)?;
+    rig.eventually(SOON, |scrape| {
+        ensure!(count(scrape) > before, "{} correctable errors, {before} before", count(scrape));
+        Ok(())
+    })
+}

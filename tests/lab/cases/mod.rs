@@ -2,9 +2,16 @@
 //! what was expected and what was found.
 
 mod answers;
+mod controller;
+mod hang;
+mod hotplug;
 mod identity;
 mod link;
+mod load;
+mod probe;
+mod rights;
 mod smart;
+mod stacks;
 
 use super::qemu::Layout;
 use super::rig::Rig;
@@ -13,6 +20,8 @@ use std::fmt::Debug;
 
 /// The usual configuration of the agent.
 const USUAL: &str = include_str!("../agent.toml");
+/// As the usual one, with few reads, so that slow ones are soon the most.
+const SPARSE: &str = include_str!("../sparse-probes.toml");
 const BOTH: &[Layout] = &[Layout::Multipath, Layout::Classic];
 const DEFAULT: &[Layout] = &[Layout::Multipath];
 
@@ -48,20 +57,41 @@ const fn faulty(name: &'static str, shows: &'static str, run: fn(&Rig) -> Result
 /// Every case, in the order in which they run.
 pub(crate) const ALL: &[Case] = &[
     healthy("answers", "every end point answers and nothing is wrong with healthy drives", BOTH, answers::run),
-    healthy(
-        "identity",
-        "devices, serials, models, firmware and sizes as lsblk and nvme id-ctrl say",
-        BOTH,
-        identity::run,
-    ),
-    healthy("smart", "the SMART log as nvme smart-log says", DEFAULT, smart::equal_to_the_tool),
-    healthy("link", "links as sysfs says; the slot-limited drive is no alarm", DEFAULT, link::equal_to_sysfs),
+    healthy("identity", "devices, serials, models, firmware, sizes as lsblk and nvme id-ctrl say", BOTH, identity::run),
+    healthy("fabrics", "over fabrics: no PCIe, and absent what the target does not say", BOTH, identity::fabrics),
+    healthy("smart", "the SMART log as nvme smart-log says", BOTH, smart::equal_to_the_tool),
+    healthy("link", "links as sysfs says; a slot-limited drive is no alarm", DEFAULT, link::equal_to_sysfs),
+    healthy("load", "rates under load as iostat says over the same interval", BOTH, load::equal_to_iostat),
+    healthy("probes", "every device is read, 4 KiB and zoned ones too, without an error", BOTH, probe::every_device),
     faulty("link-downgrade", "a downgraded link is a finding on that drive only, and ends", link::downgrade),
+    faulty("link-flapping", "a link that goes up and down is found to", link::flapping),
+    faulty("port-errors", "correctable errors of a port are counted", link::correctable_errors),
     faulty("critical-warning", "each critical-warning bit is shown and found, and ends", smart::critical_warning),
-    faulty(
-        "over-temperature",
-        "a temperature over the drive's threshold sets its bit, and ends",
-        smart::over_temperature,
+    faulty("over-temperature", "a temperature over the threshold sets its bit, and ends", smart::over_temperature),
+    faulty("carries", "a finding says what the drive carries", stacks::carries),
+    Case {
+        configuration: SPARSE,
+        ..faulty("latency", "a slowed drive shows in quantiles and histogram, others do not", probe::latency)
+    },
+    faulty("read-errors", "failed reads are counted and found; other sources go on", probe::read_errors),
+    faulty("hang", "one hanging drive costs its own data only", hang::free_tags),
+    faulty("hang-full-queue", "a hang with every tag taken is seen without another read", hang::full_queue),
+    faulty("hot-plug", "50 cycles leak nothing", hotplug::cycles),
+    faulty("hot-plug-identity", "identity follows the drive, not the name", hotplug::identity),
+    healthy("reset", "resets while the drive is asked leave it live and asked", DEFAULT, controller::reset),
+    healthy("observer", "polling leaves the error log alone; commands are counted", DEFAULT, controller::observed),
+    healthy(
+        "unprivileged",
+        "without rights what is readable is served, what is missing named",
+        DEFAULT,
+        rights::unprivileged,
+    ),
+    healthy("as-shipped", "with exactly the documented capabilities everything works", DEFAULT, rights::as_shipped),
+    healthy(
+        "no-io-uring",
+        "where io_uring is forbidden pread takes over and says so",
+        DEFAULT,
+        probe::without_io_uring,
     ),
 ];
 

@@ -9,14 +9,13 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Bits of the critical warning and the labels that the agent gives them (NVM Express base specification, SMART / health).
-const FLAGS: [(u8, &str); 6] = [
+/// Bits of the critical warning that the emulator can set, and the labels that the agent gives them (NVM Express base
+/// specification, SMART / health).
+const FLAGS: [(u8, &str); 4] = [
     (0x01, "available_spare"),
-    (0x02, "temperature"),
     (0x04, "reliability_degraded"),
     (0x08, "read_only"),
     (0x10, "volatile_memory_backup_failed"),
-    (0x20, "persistent_memory_unreliable"),
 ];
 /// Two SMART periods of the lab's configuration, and a tick.
 const SOON: Duration = Duration::from_secs(12);

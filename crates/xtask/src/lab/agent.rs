@@ -93,12 +93,4 @@ impl Agent {
     pub(crate) fn log(&self) -> Result<String> {
         self.guest.sh("cat /run/storscope/log")
     }
-
-    /// Its process id in the guest.
-    ///
-    /// # Errors
-    /// When it was never started.
-    pub(crate) fn pid(&self) -> Result<u32> {
-        Ok(self.guest.sh("cat /run/storscope/pid")?.parse()?)
-    }
 }

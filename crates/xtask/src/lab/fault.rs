@@ -1,7 +1,8 @@
 //! Faults on command. Each ends when its guard is dropped, whatever the case did.
 
+use super::guest::eventually;
 use super::rig::Rig;
-use super::topology::{EMPTY_PORT, LinkSpeed, image, serial};
+use super::topology::{ENDPOINT_LINK, LinkSpeed, Slot, image};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::time::Duration;
@@ -70,7 +71,7 @@ impl Rig {
     pub(crate) fn link(&self, serial: &str, speed: LinkSpeed, width: u8) -> Result<Fault<'_>> {
         let drive = self.nvme(serial)?;
         let base = self.base_address(&drive.address)?;
-        let before = self.links.get(serial).copied().unwrap_or(super::topology::ENDPOINT_LINK);
+        let before = self.links.get(serial).copied().unwrap_or(ENDPOINT_LINK);
         self.fault(
             format!("link {serial} {speed:?} x{width}"),
             || self.set_link(base, speed, width),
@@ -172,33 +173,27 @@ impl Rig {
         )
     }
 
-    /// Adds a drive, [`serial::HOT`] or another, to the empty port; it is unplugged when the guard goes.
+    /// Adds a drive to an empty slot; it is unplugged when the guard goes.
     ///
     /// # Errors
     /// The emulator's refusal.
-    pub(crate) fn plug(&self, serial: &str) -> Result<Fault<'_>> {
-        let path = self.scratch().join("hot.img");
+    pub(crate) fn plug(&self, slot: Slot, serial: &str) -> Result<Fault<'_>> {
+        let port = slot.port();
+        let (node, device) = (format!("hot-{port}"), format!("drive-{port}"));
+        let path = self.scratch().join(format!("{node}.img"));
+        let (undo_node, undo_device) = (node.clone(), device.clone());
         self.fault(
             format!("plug {serial}"),
-            || {
+            move || {
                 image(&path, HOT_BYTES)?;
-                let file = json!({ "driver": "file", "filename": path, "node-name": "hot" });
-                self.qmp("blockdev-add", file)?;
-                let device = json!({
-                    "driver": "nvme",
-                    "id": serial::HOT,
-                    "bus": EMPTY_PORT,
-                    "serial": serial,
-                    "drive": "hot",
-                });
-                self.qmp("device_add", device).map(drop)
+                self.qmp("blockdev-add", json!({ "driver": "file", "filename": path, "node-name": node }))?;
+                let drive = json!({ "driver": "nvme", "id": device, "bus": port, "serial": serial, "drive": node });
+                self.qmp("device_add", drive).map(drop)
             },
-            || {
-                self.qmp("device_del", json!({ "id": serial::HOT }))?;
-                // The guest releases the device first: its driver has to let go.
-                super::guest::eventually(UNDO_LIMIT, || {
-                    self.qmp("blockdev-del", json!({ "node-name": "hot" })).map(drop)
-                })
+            move || {
+                self.qmp("device_del", json!({ "id": undo_device }))?;
+                // The guest's driver has to let go of the device before its image can go.
+                eventually(UNDO_LIMIT, || self.qmp("blockdev-del", json!({ "node-name": undo_node })).map(drop))
             },
         )
     }

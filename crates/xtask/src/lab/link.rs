@@ -1,4 +1,4 @@
-//! Rewriting an emulated drive's PCIe link.
+//! Rewriting the PCIe links of emulated drives and ports.
 //!
 //! The emulator keeps each device's configuration space on its heap, and its link registers are read-only for the guest.
 //! They are found there by vendor, device and class, and told apart by their first base address.
@@ -8,10 +8,21 @@ use anyhow::{Context, Result, bail};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 
-/// Vendor and device of the emulator's NVMe endpoint.
-const NVME_ENDPOINT: [u8; 4] = [0x36, 0x1b, 0x10, 0x00];
-/// Subclass and class of an NVMe controller, at their offset (PCI class 0108h).
-const NVME_CLASS: (usize, [u8; 2]) = (0x0a, [0x08, 0x01]);
+/// What a function is: vendor and device as the configuration space begins, subclass and class at offset 0ah.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    identity: [u8; 4],
+    class: [u8; 2],
+}
+
+/// The emulator's NVMe endpoint (PCI class 0108h).
+pub(super) const NVME_ENDPOINT: Kind = Kind { identity: [0x36, 0x1b, 0x10, 0x00], class: [0x08, 0x01] };
+/// Upstream port of its switch (PCI class 0604h).
+pub(super) const SWITCH_UPSTREAM: Kind = Kind { identity: [0x4c, 0x10, 0x32, 0x82], class: [0x04, 0x06] };
+/// Downstream port of its switch.
+pub(super) const SWITCH_DOWNSTREAM: Kind = Kind { identity: [0x4c, 0x10, 0x33, 0x82], class: [0x04, 0x06] };
+/// Where subclass and class are.
+const CLASS: usize = 0x0a;
 /// Identifier of the PCI Express capability.
 const PCI_EXPRESS: u8 = 0x10;
 /// Where the list of capabilities begins.
@@ -35,8 +46,8 @@ pub(super) struct LinkRegisters {
     memory: File,
 }
 
-/// One endpoint's registers.
-struct Endpoint {
+/// One function's registers.
+struct Function {
     /// Address of its configuration space.
     at: u64,
     /// Offset of its PCI Express capability.
@@ -57,22 +68,22 @@ impl LinkRegisters {
         Ok(Self { pid, memory })
     }
 
-    /// Gives every NVMe endpoint capabilities and a link. Effective only before the guest has enumerated them.
+    /// Gives every function of a kind capabilities and a link. Effective only before the guest has enumerated them.
     ///
     /// # Errors
     /// When there is none.
-    pub(super) fn set_all_capabilities(&self, speed: LinkSpeed, width: u8) -> Result<()> {
-        let endpoints = self.endpoints()?;
-        if endpoints.is_empty() {
-            bail!("no NVMe endpoint in the emulator's memory");
+    pub(super) fn set_capabilities(&self, kind: Kind, speed: LinkSpeed, width: u8) -> Result<()> {
+        let functions = self.functions(kind)?;
+        if functions.is_empty() {
+            bail!("no {kind:?} in the emulator's memory");
         }
-        for endpoint in &endpoints {
-            let capabilities = endpoint.word(LINK_CAPABILITIES) & !0x3ff | link_bits(speed, width);
-            self.write(endpoint, LINK_CAPABILITIES, &capabilities.to_le_bytes())?;
+        for function in &functions {
+            let capabilities = function.word(LINK_CAPABILITIES) & !0x3ff | link_bits(speed, width);
+            self.write(function, LINK_CAPABILITIES, &capabilities.to_le_bytes())?;
             // Bit n is the speed whose code is n.
             let supported = (1..=speed.code()).fold(0_u32, |bits, code| bits | 1 << code);
-            self.write(endpoint, LINK_CAPABILITIES_2, &supported.to_le_bytes())?;
-            self.write_status(endpoint, speed, width)?;
+            self.write(function, LINK_CAPABILITIES_2, &supported.to_le_bytes())?;
+            self.write_status(function, speed, width)?;
         }
         Ok(())
     }
@@ -82,7 +93,7 @@ impl LinkRegisters {
     /// # Errors
     /// When there is not exactly one.
     pub(super) fn set_status(&self, base: u64, speed: LinkSpeed, width: u8) -> Result<()> {
-        let endpoints = self.endpoints()?;
+        let endpoints = self.functions(NVME_ENDPOINT)?;
         let mut matching = endpoints.iter().filter(|endpoint| endpoint.base == base);
         let (Some(endpoint), None) = (matching.next(), matching.next()) else {
             bail!("not one NVMe endpoint at {base:#x} in the emulator's memory");
@@ -90,17 +101,17 @@ impl LinkRegisters {
         self.write_status(endpoint, speed, width)
     }
 
-    fn write_status(&self, endpoint: &Endpoint, speed: LinkSpeed, width: u8) -> Result<()> {
-        let status = endpoint.word(LINK_STATUS) & 0xfc00 | link_bits(speed, width);
-        self.write(endpoint, LINK_STATUS, &status.to_le_bytes()[..2])
+    fn write_status(&self, function: &Function, speed: LinkSpeed, width: u8) -> Result<()> {
+        let status = function.word(LINK_STATUS) & 0xfc00 | link_bits(speed, width);
+        self.write(function, LINK_STATUS, &status.to_le_bytes()[..2])
     }
 
-    fn write(&self, endpoint: &Endpoint, register: usize, bytes: &[u8]) -> Result<()> {
-        let at = endpoint.at + u64::try_from(endpoint.express + register)?;
+    fn write(&self, function: &Function, register: usize, bytes: &[u8]) -> Result<()> {
+        let at = function.at + u64::try_from(function.express + register)?;
         self.memory.write_all_at(bytes, at).context("writing the emulator's memory")
     }
 
-    fn endpoints(&self) -> Result<Vec<Endpoint>> {
+    fn functions(&self, kind: Kind) -> Result<Vec<Function>> {
         let path = format!("/proc/{}/maps", self.pid);
         let maps = fs::read_to_string(&path).context(path)?;
         let mut found = Vec::new();
@@ -111,7 +122,7 @@ impl LinkRegisters {
             let mut bytes = vec![0; usize::try_from(end - start)?];
             // A mapping may have gone since the list was read.
             if self.memory.read_exact_at(&mut bytes, start).is_ok() {
-                found.extend(endpoints_in(&bytes, start));
+                found.extend(functions_in(&bytes, start, kind));
             }
         }
         Ok(found)
@@ -131,17 +142,16 @@ fn private_memory(line: &str) -> Option<(u64, u64)> {
     }
 }
 
-fn endpoints_in(bytes: &[u8], start: u64) -> impl Iterator<Item = Endpoint> {
+fn functions_in(bytes: &[u8], start: u64, kind: Kind) -> impl Iterator<Item = Function> {
     // The allocator aligns to 16 bytes.
     (0..bytes.len().saturating_sub(CONFIGURATION_BYTES)).step_by(16).filter_map(move |offset| {
         let space = &bytes[offset..offset + CONFIGURATION_BYTES];
-        let (class_at, class) = NVME_CLASS;
-        if space[..4] != NVME_ENDPOINT || space[class_at..class_at + 2] != class {
+        if space[..4] != kind.identity || space[CLASS..CLASS + 2] != kind.class {
             return None;
         }
         let express = express_capability(space)?;
         let base = u64::from(word(space, BASE_ADDRESS) & !0xf) | u64::from(word(space, BASE_ADDRESS + 4)) << 32;
-        Some(Endpoint { at: start + u64::try_from(offset).ok()?, express, base, space: space.to_vec() })
+        Some(Function { at: start + u64::try_from(offset).ok()?, express, base, space: space.to_vec() })
     })
 }
 
@@ -159,7 +169,7 @@ fn express_capability(space: &[u8]) -> Option<usize> {
     None
 }
 
-impl Endpoint {
+impl Function {
     /// Four bytes of the PCI Express capability from `register` on.
     fn word(&self, register: usize) -> u32 {
         word(&self.space, self.express + register)
@@ -181,7 +191,7 @@ mod tests {
 
     fn space_with_link(base: u32) -> Vec<u8> {
         let mut space = vec![0; 0x1000];
-        space[..4].copy_from_slice(&NVME_ENDPOINT);
+        space[..4].copy_from_slice(&NVME_ENDPOINT.identity);
         space[0x0a..0x0c].copy_from_slice(&[0x08, 0x01]);
         space[0x10..0x14].copy_from_slice(&(base | 4).to_le_bytes());
         space[0x34] = 0x40;
@@ -194,7 +204,7 @@ mod tests {
     fn an_endpoint_is_found_by_its_identity_and_its_capability() {
         let mut memory = vec![0; 0x40];
         memory.extend(space_with_link(0xfe00_0000));
-        let found: Vec<Endpoint> = endpoints_in(&memory, 0x5000).collect();
+        let found: Vec<Function> = functions_in(&memory, 0x5000, NVME_ENDPOINT).collect();
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].at, found[0].express, found[0].base), (0x5040, 0x80, 0xfe00_0000));
     }
@@ -203,7 +213,7 @@ mod tests {
     fn a_looping_list_of_capabilities_is_no_endpoint() {
         let mut space = space_with_link(0);
         space[0x80..0x82].copy_from_slice(&[0x05, 0x40]);
-        assert_eq!(endpoints_in(&space, 0).count(), 0);
+        assert_eq!(functions_in(&space, 0, NVME_ENDPOINT).count(), 0);
     }
 
     #[test]

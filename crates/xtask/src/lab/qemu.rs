@@ -1,11 +1,11 @@
 //! The emulator's process: started, booted, ended by its own process id.
 
 use super::guest::{Guest, eventually};
-use super::link::LinkRegisters;
+use super::link::{self, LinkRegisters};
 use super::process;
 use super::qmp::Qmp;
 use super::sysroot::Sysroot;
-use super::topology::{self, ENDPOINT_LINK};
+use super::topology::{self, ENDPOINT_LINK, SWITCH_LINK};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::json;
 use std::fs;
@@ -110,7 +110,12 @@ impl Qemu {
             }
         };
         let mut qemu = Self { child, qmp, socket, guest, console, boot: Duration::ZERO };
-        qemu.registers()?.set_all_capabilities(ENDPOINT_LINK.0, ENDPOINT_LINK.1)?;
+        let registers = qemu.registers()?;
+        registers.set_capabilities(link::NVME_ENDPOINT, ENDPOINT_LINK.0, ENDPOINT_LINK.1)?;
+        // Without this the emulator's switch says nothing of its speed, and nothing could be slot-limited by it.
+        for port in [link::SWITCH_UPSTREAM, link::SWITCH_DOWNSTREAM] {
+            registers.set_capabilities(port, SWITCH_LINK.0, SWITCH_LINK.1)?;
+        }
         qemu.qmp.call("cont", json!({}))?;
         qemu.wait_for_shell(&log)?;
         qemu.boot = began.elapsed();

@@ -7,7 +7,7 @@ use super::qemu::{Folders, Layout, Qemu};
 use super::scrape::Scrape;
 use super::scratch::Scratch;
 use super::sysroot::Sysroot;
-use super::topology::{LinkSpeed, serial};
+use super::topology::{LinkSpeed, SWITCH_LINK, serial};
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ impl Rig {
             agent: Agent::new(guest),
             layout,
             faults,
-            links: BTreeMap::from([(serial::NVME_SWITCHED, (LinkSpeed::Gt8, 4))]),
+            links: BTreeMap::from([(serial::NVME_SWITCHED, SWITCH_LINK)]),
             times: (boot, Duration::ZERO),
         };
         for (serial, (speed, width)) in rig.links.clone() {
@@ -79,6 +79,11 @@ impl Rig {
     /// The guest.
     pub(crate) fn guest(&self) -> Guest {
         self.guest
+    }
+
+    /// Whether faults do anything.
+    pub(crate) fn faults_on(&self) -> bool {
+        self.faults
     }
 
     /// Folder of this guest's images.
@@ -146,14 +151,6 @@ impl Rig {
     /// When it does not answer or its answer is out of format.
     pub(crate) fn scrape(&self) -> Result<Scrape> {
         Scrape::parse(&self.guest.body("/metrics")?)
-    }
-
-    /// The agent's status.
-    ///
-    /// # Errors
-    /// When it does not answer or its answer is not JSON.
-    pub(crate) fn status(&self) -> Result<Value> {
-        Ok(serde_json::from_str(&self.guest.body("/status.json")?)?)
     }
 
     /// Tries `check` against fresh scrapes until it holds, for at most `within`; without faults, for a short time.

@@ -3,16 +3,22 @@
 
 use anyhow::{Context, Result};
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 /// Size of a drive's image.
-const DRIVE_BYTES: u64 = 256 << 20;
+const DRIVE_BYTES: u64 = 64 << 20;
 /// Size of one namespace of the subsystem.
-const NAMESPACE_BYTES: u64 = 128 << 20;
-/// The empty root port for hot-plug.
-pub(super) const EMPTY_PORT: &str = "port-empty";
-/// Every NVMe endpoint's link at boot: GT/s and lanes.
+const NAMESPACE_BYTES: u64 = 64 << 20;
+/// What an image has written at its start: three quarters of a drive's.
+const WRITTEN_CHUNK: usize = 1 << 20;
+const WRITTEN_CHUNKS: usize = 48;
+/// Empty root ports for hot-plug.
+const EMPTY_PORTS: [&str; 2] = ["empty-a", "empty-b"];
+/// Every NVMe endpoint's link at boot.
 pub(super) const ENDPOINT_LINK: (LinkSpeed, u8) = (LinkSpeed::Gt16, 4);
+/// The link of the switch and of what is behind it.
+pub(super) const SWITCH_LINK: (LinkSpeed, u8) = (LinkSpeed::Gt8, 4);
 
 /// Link speeds by their code in the PCI Express capability (PCIe base specification, link capabilities register).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,22 @@ impl LinkSpeed {
     }
 }
 
+/// An empty root port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// The one.
+    A,
+    /// The other.
+    B,
+}
+
+impl Slot {
+    /// The port's device identifier.
+    pub(super) fn port(self) -> String {
+        format!("port-{}", EMPTY_PORTS[usize::from(self == Self::B)])
+    }
+}
+
 /// Serial numbers of the topology.
 pub(crate) mod serial {
     /// NVMe at 16 GT/s x4 on a root port; nothing on it: for faults.
@@ -59,8 +81,6 @@ pub(crate) mod serial {
     pub(crate) const SATA_SOLID: &str = "LABSATA2";
     /// SCSI disk; the other half of the mirror.
     pub(crate) const SCSI: &str = "LABSCSI1";
-    /// The drive that hot-plug adds.
-    pub(crate) const HOT: &str = "LABHOT";
 }
 
 /// Emulator arguments of all devices; their sparse images are made in `images`.
@@ -70,12 +90,14 @@ pub(crate) mod serial {
 pub(super) fn arguments(images: &Path) -> Result<Vec<String>> {
     let mut devices = Devices { images, arguments: Vec::new() };
     for name in [serial::NVME_FREE, serial::NVME_CRYPT] {
-        devices.root_port(name, "speed", "16", "4");
+        devices.root_port(name, "16", "4");
         devices.nvme(name, &format!("port-{name}"))?;
     }
     devices.switched_nvme(serial::NVME_SWITCHED)?;
     devices.subsystem(serial::NVME_SUBSYSTEM)?;
-    devices.device("pcie-root-port,id=port-empty,chassis=9,slot=9");
+    for name in EMPTY_PORTS {
+        devices.root_port(name, "16", "4");
+    }
     devices.disk(
         serial::SATA_ROTATING,
         "ide-hd,bus=ide.0,model=LAB-SATA-HDD,ver=FW1.0,rotation_rate=7200,wwn=0x5000c500a1b2c3d4",
@@ -119,10 +141,10 @@ impl Devices<'_> {
         Ok(())
     }
 
-    fn root_port(&mut self, name: &str, key: &str, speed: &str, width: &str) {
+    fn root_port(&mut self, name: &str, speed: &str, width: &str) {
         let number = self.arguments.len();
         self.device(format!(
-            "pcie-root-port,id=port-{name},chassis={number},slot={number},x-{key}={speed},x-width={width}"
+            "pcie-root-port,id=port-{name},chassis={number},slot={number},x-speed={speed},x-width={width}"
         ));
     }
 
@@ -133,7 +155,7 @@ impl Devices<'_> {
     }
 
     fn switched_nvme(&mut self, name: &str) -> Result<()> {
-        self.root_port(name, "speed", "8", "4");
+        self.root_port(name, "8", "4");
         self.device(format!("x3130-upstream,id=switch,bus=port-{name}"));
         self.device("xio3130-downstream,id=switch-port,bus=switch,chassis=100,slot=100");
         self.nvme(name, "switch-port")
@@ -142,7 +164,7 @@ impl Devices<'_> {
     fn subsystem(&mut self, name: &str) -> Result<()> {
         self.device("nvme-subsys,id=subsystem,nqn=labss");
         for side in ["a", "b"] {
-            self.root_port(&format!("{name}{side}"), "speed", "16", "4");
+            self.root_port(&format!("{name}{side}"), "16", "4");
             self.device(format!("nvme,id={name}{side},bus=port-{name}{side},serial={name},subsys=subsystem"));
         }
         let kinds = [
@@ -165,10 +187,18 @@ impl Devices<'_> {
     }
 }
 
-/// Makes a sparse image.
+/// Makes an image: sparse but for its start, so that reads meet blocks both never written and written.
 ///
 /// # Errors
 /// With the path, when it cannot.
 pub(super) fn image(path: &Path, bytes: u64) -> Result<()> {
-    File::create(path).and_then(|file| file.set_len(bytes)).with_context(|| path.display().to_string())
+    let make = || {
+        let mut file = File::create(path)?;
+        file.set_len(bytes)?;
+        for _ in 0..WRITTEN_CHUNKS {
+            file.write_all(&[0xa5; WRITTEN_CHUNK])?;
+        }
+        Ok::<(), std::io::Error>(())
+    };
+    make().with_context(|| path.display().to_string())
 }

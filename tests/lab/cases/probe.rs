@@ -1,0 +1,139 @@
+//! Timed reads: on every device, slower when the device is, and by another engine where io_uring is forbidden.
+
+use super::super::agent::Run;
+use super::super::rig::Rig;
+use super::super::scrape::Scrape;
+use super::super::topology::serial::{NVME_CRYPT, NVME_FREE};
+use anyhow::{Context, Result, ensure};
+use std::time::Duration;
+
+/// Enough for a few bursts on every device.
+const FEW_BURSTS: Duration = Duration::from_secs(30);
+/// Enough for slow reads to be most of a window that began with the case.
+const WINDOW: Duration = Duration::from_secs(75);
+/// How many times slower a throttled drive must look.
+const SLOWER: f64 = 10.0;
+/// I/Os a second of a throttled drive.
+const THROTTLED_IOPS: u32 = 20;
+
+pub(super) fn every_device(rig: &Rig) -> Result<()> {
+    rig.eventually(FEW_BURSTS, |scrape| {
+        let planned = scrape.all("storscope_probe_planned", &[]);
+        ensure!(!planned.is_empty(), "no device is planned");
+        for device in planned {
+            let name = device.label("device");
+            ensure!(device.value == 1.0, "{name} is not probed");
+            let reads: f64 =
+                scrape.all("storscope_probe_reads_total", &[("device", name)]).iter().map(|s| s.value).sum();
+            ensure!(reads > 0.0, "{name} is planned and not read");
+        }
+        let failed = scrape.all("storscope_probe_errors_total", &[]);
+        ensure!(failed.iter().all(|series| series.value == 0.0), "reads failed: {failed:?}");
+        Ok(())
+    })?;
+    let complaints = rig.guest().sh("dmesg | grep -iE 'i/o error|critical (medium|target)' || true")?;
+    ensure!(complaints.is_empty(), "the kernel complains of reads: {complaints}");
+    Ok(())
+}
+
+pub(super) fn latency(rig: &Rig) -> Result<()> {
+    let sick = rig.nvme(NVME_FREE)?.block()?.to_owned();
+    let well = rig.nvme(NVME_CRYPT)?.block()?.to_owned();
+    let before = rig.eventually(FEW_BURSTS, |scrape| median(scrape, &sick))?;
+    let fault = rig.latency(NVME_FREE, THROTTLED_IOPS)?;
+    rig.eventually(WINDOW, |scrape| {
+        let now = median(scrape, &sick)?;
+        ensure!(now >= before * SLOWER, "p50 of {sick} is {now} s, was {before} s");
+        let other = median(scrape, &well)?;
+        ensure!(other < before * SLOWER, "p50 of {well} rose to {other} s as well");
+        Ok(())
+    })?;
+    fault.release()?;
+    let slow = reads_over(&rig.scrape()?, &sick)?;
+    rig.eventually(FEW_BURSTS, |scrape| {
+        let now = reads_over(scrape, &sick)?;
+        ensure!(now.0 >= slow.0 + 4.0, "too few reads after the release");
+        ensure!(now.1 - slow.1 <= (now.0 - slow.0) / 2.0, "still slow: {slow:?} to {now:?}");
+        Ok(())
+    })
+}
+
+/// Median of a device's reads over the last minute.
+fn median(scrape: &Scrape, device: &str) -> Result<f64> {
+    let labels = [("device", device), ("op", "read"), ("window", "1m"), ("q", "0.5")];
+    scrape.value("storscope_probe_latency_quantile_seconds", &labels)
+}
+
+/// All reads of a device, and those that took more than 16 ms, by its histogram.
+fn reads_over(scrape: &Scrape, device: &str) -> Result<(f64, f64)> {
+    let labels = [("device", device), ("op", "read")];
+    let all = scrape.value("storscope_probe_latency_seconds_count", &labels)?;
+    let fast = scrape
+        .all("storscope_probe_latency_seconds_bucket", &labels)
+        .into_iter()
+        .filter(|bucket| bucket.label("le").parse::<f64>().is_ok_and(|bound| bound < 0.02))
+        .map(|bucket| bucket.value)
+        .fold(None, |most: Option<f64>, count| Some(most.map_or(count, |most| most.max(count))));
+    Ok((all, all - fast.context("no buckets")?))
+}
+
+pub(super) fn read_errors(rig: &Rig) -> Result<()> {
+    let drive = rig.nvme(NVME_FREE)?;
+    let device = drive.block()?.to_owned();
+    let failed = |scrape: &Scrape| -> f64 {
+        scrape.all("storscope_probe_errors_total", &[("device", &device)]).iter().map(|series| series.value).sum()
+    };
+    let fault = rig.read_errors(NVME_FREE)?;
+    rig.eventually(FEW_BURSTS, |scrape| {
+        ensure!(failed(scrape) > 0.0, "no failed read of {device}");
+        let labels = [("rule", "probe_errors"), ("device", &device)];
+        ensure!(!scrape.all("storscope_finding", &labels).is_empty(), "no finding probe_errors on {device}");
+        let labels = [("controller", drive.controller.as_str()), ("source", "smart_health")];
+        ensure!(scrape.value("storscope_source_up", &labels)? == 1.0, "its SMART log is gone as well");
+        Ok(())
+    })?;
+    fault.release()?;
+    let (errors, reads) = rig.eventually(FEW_BURSTS, |scrape| Ok((failed(scrape), reads_over(scrape, &device)?.0)))?;
+    rig.eventually(FEW_BURSTS, |scrape| {
+        ensure!(reads_over(scrape, &device)?.0 > reads, "no read succeeds after the release");
+        ensure!(failed(scrape) <= errors + 1.0, "reads still fail after the release");
+        Ok(())
+    })
+}
+
+pub(super) fn without_io_uring(rig: &Rig) -> Result<()> {
+    rig.agent.stop()?;
+    let forbidden = Sysctl::set(rig, "kernel/io_uring_disabled", "2")?;
+    rig.agent.start(Run { prefix: "", configuration: super::USUAL })?;
+    rig.eventually(FEW_BURSTS, |scrape| {
+        scrape.one("storscope_probe_engine_info", &[("engine", "pread")])?;
+        let device = rig.nvme(NVME_FREE)?.block()?.to_owned();
+        ensure!(reads_over(scrape, &device)?.0 > 0.0, "nothing is read");
+        Ok(())
+    })?;
+    drop(forbidden);
+    Ok(())
+}
+
+/// A kernel setting that is put back.
+struct Sysctl<'rig> {
+    rig: &'rig Rig,
+    path: String,
+    before: String,
+}
+
+impl<'rig> Sysctl<'rig> {
+    fn set(rig: &'rig Rig, name: &str, value: &str) -> Result<Self> {
+        let path = format!("/proc/sys/{name}");
+        let before = rig.guest().sh(&format!("cat {path}; echo {value} >{path}"))?;
+        Ok(Self { rig, path, before })
+    }
+}
+
+impl Drop for Sysctl<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.rig.guest().sh(&format!("echo {} >{}", self.before, self.path)) {
+            eprintln!("lab: {}: {error:#}", self.path);
+        }
+    }
+}

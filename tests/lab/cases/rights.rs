@@ -1,0 +1,47 @@
+//! What an agent without root's rights shows, and with exactly the capabilities that the documents name.
+
+use super::super::agent::Run;
+use super::super::rig::Rig;
+use super::super::topology::serial::NVME_FREE;
+use anyhow::{Result, ensure};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(30);
+/// An ordinary user and group.
+const NOBODY: &str =
+    "setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all";
+/// The same with the group that a udev rule gives the devices, and the capabilities of the shipped unit.
+const AS_SHIPPED: &str = "setpriv --reuid 65534 --regid 65534 --groups 6 --inh-caps=-all,+sys_admin,+sys_rawio,+syslog \
+                          --ambient-caps=-all,+sys_admin,+sys_rawio,+syslog --bounding-set=-all,+sys_admin,+sys_rawio,+syslog";
+
+pub(super) fn unprivileged(rig: &Rig) -> Result<()> {
+    let controller = rig.nvme(NVME_FREE)?.controller;
+    rig.agent.stop()?;
+    rig.agent.start(Run { prefix: NOBODY, configuration: super::USUAL })?;
+    rig.eventually(SOON, |scrape| {
+        ensure!(!scrape.all("storscope_disk_reads_completed_total", &[]).is_empty(), "no counters");
+        ensure!(!scrape.all("storscope_pcie_link_width_lanes", &[]).is_empty(), "no links");
+        let labels = [("controller", controller.as_str()), ("source", "smart_health")];
+        ensure!(scrape.value("storscope_source_up", &labels)? == 0.0, "the SMART log is not said to be denied");
+        ensure!(!scrape.all("storscope_finding", &[("rule", "source_denied")]).is_empty(), "no finding source_denied");
+        Ok(())
+    })?;
+    let page = rig.guest().body("/status")?;
+    ensure!(page.contains("CAP_SYS_ADMIN"), "/status does not name the missing capability:\n{page}");
+    Ok(())
+}
+
+pub(super) fn as_shipped(rig: &Rig) -> Result<()> {
+    rig.agent.stop()?;
+    rig.guest().sh("for device in /dev/nvme* /dev/sd*; do [ $device = /dev/nvme-fabrics ] || chgrp 6 $device; chmod g+r $device; done")?;
+    rig.agent.start(Run { prefix: AS_SHIPPED, configuration: super::USUAL })?;
+    rig.eventually(SOON, |scrape| {
+        let down: Vec<_> =
+            scrape.all("storscope_source_up", &[]).into_iter().filter(|series| series.value == 0.0).collect();
+        ensure!(down.is_empty(), "sources down: {down:?}");
+        ensure!(!scrape.all("storscope_nvme_power_cycles_total", &[]).is_empty(), "no SMART log");
+        let probed = scrape.all("storscope_probe_reads_total", &[]);
+        ensure!(!probed.is_empty(), "nothing is probed");
+        Ok(())
+    })
+}
