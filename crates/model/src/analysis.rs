@@ -8,7 +8,6 @@ use crate::identity::{ControllerId, DeviceId, Subject};
 use crate::limits::Limits;
 use crate::link;
 use crate::phrase;
-use crate::reading::Reading;
 use crate::rules::{Check, ControllerScope, DeviceScope, Facts, HostScope, RULES, Rule, Troubles};
 use crate::snapshot::{ControllerState, DeviceState, Snapshot};
 use crate::time::BootTime;
@@ -34,6 +33,7 @@ pub fn analyse(
     judge(history, snapshot, &relations, agent, limits, now);
     let findings = history.episodes.open(now, snapshot.clock.wall_offset_ns);
     let (verdict, headline) = verdict(snapshot, &relations, &findings);
+    let controllers = controllers(history, snapshot, &relations);
     View {
         now,
         clock: snapshot.clock.clone(),
@@ -45,8 +45,8 @@ pub fn analyse(
         headline,
         findings,
         closed: history.episodes.closed(),
-        devices: devices(history, snapshot, &relations),
-        controllers: controllers(history, snapshot, &relations),
+        devices: devices(history, snapshot, relations),
+        controllers,
         events_refused: snapshot.events_refused,
     }
 }
@@ -54,7 +54,8 @@ pub fn analyse(
 /// What hangs together.
 struct Relations<'a> {
     devices_of: BTreeMap<&'a ControllerId, Vec<&'a DeviceState>>,
-    carries: BTreeMap<&'a DeviceId, Vec<String>>,
+    /// What each device carries, by identity.
+    carries: Vec<(&'a DeviceId, Vec<String>)>,
     carriers: Option<&'a Carriers<'a>>,
     names: Vec<&'a str>,
 }
@@ -62,14 +63,12 @@ struct Relations<'a> {
 impl<'a> Relations<'a> {
     fn of(snapshot: &'a Snapshot, carriers: Option<&'a Carriers<'a>>) -> Self {
         let mut devices_of: BTreeMap<&ControllerId, Vec<&DeviceState>> = BTreeMap::new();
-        let mut carries = BTreeMap::new();
+        let mut carries = Vec::with_capacity(snapshot.devices.len());
         for (id, state) in &snapshot.devices {
             for controller in state.device.nvme.iter().flat_map(|nvme| &nvme.controllers) {
                 devices_of.entry(controller).or_default().push(state);
             }
-            if let Some(carriers) = carriers {
-                carries.insert(id, carriers.lines(&state.device.name));
-            }
+            carries.push((id, carriers.map(|known| known.lines(&state.device.name)).unwrap_or_default()));
         }
         for devices in devices_of.values_mut() {
             devices.sort_by(|a, b| phrase::natural_order(&a.device.name, &b.device.name));
@@ -83,7 +82,8 @@ impl<'a> Relations<'a> {
     }
 
     fn carries(&self, id: &DeviceId) -> Vec<String> {
-        self.carries.get(id).cloned().unwrap_or_default()
+        let place = self.carries.binary_search_by(|(other, _)| (*other).cmp(id));
+        place.ok().and_then(|at| self.carries.get(at)).map(|(_, lines)| lines.clone()).unwrap_or_default()
     }
 
     fn of_device(&self, state: &DeviceState, snapshot: &Snapshot) -> Bearing {
@@ -149,62 +149,39 @@ fn judge(
     };
     let mut episodes = std::mem::take(&mut history.episodes);
     let wait = |rule: &Rule| if facts.captured { Duration::ZERO } else { (rule.opens_after)(limits) };
-    for rule in RULES {
-        for check in rule.checks {
-            match check {
-                Check::Host(check) => {
-                    let judgement = check(&HostScope { facts, state: &snapshot.host });
-                    episodes.judge(rule, &Subject::Host, judgement, wait(rule), now, Bearing::default);
+    let devices: Vec<(Subject, &DeviceState, &DeviceHistory)> = history
+        .devices(snapshot)
+        .map(|(state, remembered)| (Subject::Device(state.device.id.clone()), state, remembered))
+        .collect();
+    let controllers: Vec<(Subject, &ControllerState, &ControllerHistory)> = history
+        .controllers(snapshot)
+        .map(|(state, remembered)| (Subject::Controller(state.controller.id.clone()), state, remembered))
+        .collect();
+    for (rule, check) in RULES.iter().flat_map(|rule| rule.checks.iter().map(move |check| (rule, check))) {
+        match check {
+            Check::Host(check) => {
+                let judgement = check(&HostScope { facts, state: &snapshot.host });
+                episodes.judge(rule, &Subject::Host, judgement, wait(rule), now, Bearing::default);
+            }
+            Check::Controller(check) => {
+                for (subject, state, history) in &controllers {
+                    let mirrors = &|| relations.mirrors(&state.controller.id);
+                    let open = episodes.severity(rule.id, subject);
+                    let judgement = check(&ControllerScope { facts, state, history, mirrors, open });
+                    episodes.judge(rule, subject, judgement, wait(rule), now, || relations.of_controller(state));
                 }
-                Check::Controller(check) => {
-                    for (subject, state, remembered) in subjects_controllers(snapshot, history) {
-                        let scope = ControllerScope {
-                            facts,
-                            state,
-                            history: remembered,
-                            mirrors: &|| relations.mirrors(&state.controller.id),
-                            open: episodes.severity(rule.id, &subject),
-                        };
-                        let judgement = check(&scope);
-                        let bearing = || relations.of_controller(state);
-                        episodes.judge(rule, &subject, judgement, wait(rule), now, bearing);
-                    }
-                }
-                Check::Device(check) => {
-                    for (subject, state, remembered) in subjects_devices(snapshot, history) {
-                        let scope = DeviceScope {
-                            facts,
-                            state,
-                            history: remembered,
-                            controller: &|id| snapshot.controllers.get(id),
-                            open: episodes.severity(rule.id, &subject),
-                        };
-                        let judgement = check(&scope);
-                        let bearing = || relations.of_device(state, snapshot);
-                        episodes.judge(rule, &subject, judgement, wait(rule), now, bearing);
-                    }
+            }
+            Check::Device(check) => {
+                for (subject, state, history) in &devices {
+                    let controller = &|id: &ControllerId| snapshot.controllers.get(id);
+                    let open = episodes.severity(rule.id, subject);
+                    let judgement = check(&DeviceScope { facts, state, history, controller, open });
+                    episodes.judge(rule, subject, judgement, wait(rule), now, || relations.of_device(state, snapshot));
                 }
             }
         }
     }
     history.episodes = episodes;
-}
-
-fn subjects_devices<'a>(
-    snapshot: &'a Snapshot,
-    history: &'a History,
-) -> impl Iterator<Item = (Subject, &'a DeviceState, &'a DeviceHistory)> {
-    snapshot.devices.iter().filter_map(|(id, state)| Some((Subject::Device(id.clone()), state, history.device(id)?)))
-}
-
-fn subjects_controllers<'a>(
-    snapshot: &'a Snapshot,
-    history: &'a History,
-) -> impl Iterator<Item = (Subject, &'a ControllerState, &'a ControllerHistory)> {
-    snapshot
-        .controllers
-        .iter()
-        .filter_map(|(id, state)| Some((Subject::Controller(id.clone()), state, history.controller(id)?)))
 }
 
 /// One word and one sentence. Ok takes a fresh value of every selected device.
@@ -285,26 +262,23 @@ fn controller_looked_at(state: &ControllerState) -> bool {
     state.smart.fresh().is_some() || state.identify.fresh().is_some() || state.state.fresh().is_some()
 }
 
-fn devices(history: &History, snapshot: &Snapshot, relations: &Relations<'_>) -> Vec<DeviceView> {
-    let mut views: Vec<DeviceView> = snapshot
-        .devices
-        .iter()
-        .map(|(id, state)| {
-            let remembered = history.device(id);
-            let fresh = state.counters.fresh().and(remembered);
+fn devices(history: &History, snapshot: &Snapshot, relations: Relations<'_>) -> Vec<DeviceView> {
+    let mut all: Vec<_> = history.devices(snapshot).zip(relations.carries).collect();
+    all.sort_by(|((a, _), _), ((b, _), _)| phrase::natural_order(&a.device.name, &b.device.name));
+    all.into_iter()
+        .map(|((state, history), (_, carries))| {
+            let fresh = state.counters.fresh().is_some();
             DeviceView {
-                counters: fresh.and_then(|history| history.counters.counters().copied()),
-                rates: fresh.and_then(|history| history.counters.rates()),
-                probe: remembered.map(probe).unwrap_or_default(),
-                controllers: controllers_of(state, snapshot),
-                carries: relations.carries(id),
-                asleep: asleep(state),
                 state: state.clone(),
+                counters: history.fresh_counters(state).copied(),
+                rates: if fresh { history.counters.rates() } else { None },
+                probe: probe(history),
+                controllers: controllers_of(state, snapshot),
+                carries,
+                asleep: asleep(state),
             }
         })
-        .collect();
-    views.sort_by(|a, b| phrase::natural_order(&a.state.device.name, &b.state.device.name));
-    views
+        .collect()
 }
 
 fn probe(history: &DeviceHistory) -> ProbeView {
@@ -323,21 +297,18 @@ fn asleep(state: &DeviceState) -> bool {
 }
 
 fn controllers(history: &History, snapshot: &Snapshot, relations: &Relations<'_>) -> Vec<ControllerView> {
-    let mut views: Vec<ControllerView> = snapshot
-        .controllers
-        .iter()
-        .map(|(id, state)| {
-            let remembered = history.controller(id);
-            let errors = if let Reading::Fresh(_) = &state.aer { remembered } else { None };
+    let mut all: Vec<_> = history.controllers(snapshot).collect();
+    all.sort_by(|(a, _), (b, _)| phrase::natural_order(&a.controller.name, &b.controller.name));
+    all.into_iter()
+        .map(|(state, history)| {
+            let devices = relations.devices_of(&state.controller.id);
             ControllerView {
-                link: state.link.fresh().and_then(link::judge),
-                link_changes: remembered.map_or(0, |history| history.link.changes()),
-                aer_correctable_per_minute: errors.and_then(|history| history.aer.per_minute()),
-                devices: relations.devices_of(id).iter().map(|device| device.device.name.clone()).collect(),
                 state: state.clone(),
+                link: state.link.fresh().and_then(link::judge),
+                link_changes: history.link.changes(),
+                aer_correctable_per_minute: state.aer.fresh().and_then(|_| history.aer.per_minute()),
+                devices: devices.iter().map(|device| device.device.name.clone()).collect(),
             }
         })
-        .collect();
-    views.sort_by(|a, b| phrase::natural_order(&a.state.controller.name, &b.state.controller.name));
-    views
+        .collect()
 }

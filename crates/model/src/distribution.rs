@@ -79,6 +79,25 @@ impl Distribution {
         self.buckets.last().map(|bucket| bucket.upper_ns)
     }
 
+    /// The latencies in nanoseconds below which the shares `qs`, in rising order, lie; `None` for all when empty.
+    pub fn quantiles_ns<const N: usize>(&self, qs: [f64; N]) -> [Option<u64>; N] {
+        let count = self.count();
+        let last = self.buckets.last().map(|bucket| bucket.upper_ns);
+        let mut buckets = self.buckets.iter();
+        let (mut seen, mut upper) = (0_u64, None);
+        qs.map(|q| {
+            let wanted = share_of(count, q).max(1);
+            while seen < wanted {
+                let Some(bucket) = buckets.next() else {
+                    return last;
+                };
+                seen = seen.saturating_add(bucket.count);
+                upper = Some(bucket.upper_ns);
+            }
+            upper
+        })
+    }
+
     /// What was added since `earlier`, a former state of the same cumulative distribution; `None` when `earlier` holds
     /// something that this one does not, as after a restart of the counting side.
     pub fn minus(&self, earlier: &Self) -> Option<Self> {

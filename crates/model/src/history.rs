@@ -97,6 +97,22 @@ impl History {
         self.controllers.get(id)
     }
 
+    /// Every device of `snapshot` with what is remembered of it, by identity.
+    pub(crate) fn devices<'s, 'h>(
+        &'h self,
+        snapshot: &'s Snapshot,
+    ) -> impl Iterator<Item = (&'s DeviceState, &'h DeviceHistory)> {
+        side_by_side(&snapshot.devices, &self.devices)
+    }
+
+    /// Every controller of `snapshot` with what is remembered of it, by identity.
+    pub(crate) fn controllers<'s, 'h>(
+        &'h self,
+        snapshot: &'s Snapshot,
+    ) -> impl Iterator<Item = (&'s ControllerState, &'h ControllerHistory)> {
+        side_by_side(&snapshot.controllers, &self.controllers)
+    }
+
     pub(crate) fn device_mut(&mut self, id: &DeviceId) -> Option<&mut DeviceHistory> {
         self.devices.get_mut(id)
     }
@@ -126,10 +142,9 @@ impl History {
             let work = work.get(id).copied().unwrap_or(0);
             history.observe(state, work, &snapshot.clock, limits, now);
         }
-        let devices = |id: &DeviceId| snapshot.devices.contains_key(id);
-        retire(&mut self.devices, devices, |history| &mut history.vanished, limits.keep_vanished, now);
-        let controllers = |id: &ControllerId| snapshot.controllers.contains_key(id);
-        retire(&mut self.controllers, controllers, |history| &mut history.vanished, limits.keep_vanished, now);
+        let keep = limits.keep_vanished;
+        retire(&mut self.devices, snapshot.devices.keys(), |history| &mut history.vanished, keep, now);
+        retire(&mut self.controllers, snapshot.controllers.keys(), |history| &mut history.vanished, keep, now);
         self.episodes.retain(now, |subject| match subject {
             Subject::Host => true,
             Subject::Device(id) => snapshot.devices.contains_key(id),
@@ -140,10 +155,7 @@ impl History {
     /// A count by controller that moves whenever one of its devices completes I/O.
     fn work<'a>(&self, snapshot: &'a Snapshot) -> BTreeMap<&'a ControllerId, u64> {
         let mut work: BTreeMap<&ControllerId, u64> = BTreeMap::new();
-        for (id, state) in &snapshot.devices {
-            let Some(history) = self.devices.get(id) else {
-                continue;
-            };
+        for (state, history) in self.devices(snapshot) {
             let counted = history.counters.counters().map_or(0, rate::completions);
             let done = counted.saturating_add(history.probes.reads());
             for controller in state.device.nvme.iter().flat_map(|nvme| &nvme.controllers) {
@@ -189,17 +201,32 @@ impl ControllerHistory {
     }
 }
 
+/// What both maps hold under one key: both are sorted, so that one walk finds all.
+fn side_by_side<'a, 'b, K: Ord, A, B>(
+    some: &'a BTreeMap<K, A>,
+    all: &'b BTreeMap<K, B>,
+) -> impl Iterator<Item = (&'a A, &'b B)> {
+    let mut all = all.iter().peekable();
+    some.iter().filter_map(move |(key, a)| {
+        while all.next_if(|(other, _)| *other < key).is_some() {}
+        all.next_if(|(other, _)| *other == key).map(|(_, b)| (a, b))
+    })
+}
+
 /// Lets go of histories of what vanished longer than `keep` ago, and of the oldest of those past [`MAX_VANISHED`].
-fn retire<K: Ord + Clone, V>(
+/// `present` is sorted.
+fn retire<'a, K: Ord + Clone + 'a, V>(
     all: &mut BTreeMap<K, V>,
-    present: impl Fn(&K) -> bool,
+    present: impl Iterator<Item = &'a K>,
     vanished: impl Fn(&mut V) -> &mut Option<BootTime>,
     keep: Duration,
     now: BootTime,
 ) {
     let mut gone: Vec<(BootTime, K)> = Vec::new();
+    let mut present = present.peekable();
     all.retain(|id, history| {
-        if present(id) {
+        while present.next_if(|next| *next < id).is_some() {}
+        if present.peek() == Some(&id) {
             return true;
         }
         let at = *vanished(history).get_or_insert(now);

@@ -106,6 +106,7 @@ impl Ring {
     fn add(&mut self, latencies: &Distribution, busy: bool, at: BootTime) {
         let index = self.index(at);
         if self.ring.back().is_none_or(|newest| newest.index < index) {
+            self.forget(at);
             self.ring.push_back(Slice { index, ..Slice::default() });
         }
         let Some(slice) = self.ring.back_mut() else {
@@ -121,7 +122,7 @@ impl Ring {
 
     fn forget(&mut self, now: BootTime) {
         let index = self.index(now);
-        while self.ring.front().is_some_and(|oldest| oldest.index + self.slices <= index) {
+        while self.ring.front().is_some_and(|oldest| oldest.index.saturating_add(self.slices) <= index) {
             let Some(oldest) = self.ring.pop_front() else {
                 return;
             };
@@ -139,16 +140,17 @@ impl Ring {
     #[expect(clippy::cast_precision_loss, reason = "a share and a latency need no digits past 2^53")]
     fn view(&self, op: ProbeOp) -> Option<ProbeWindow> {
         let count = self.total.count();
-        let quantile = |q: f64| {
-            let seconds = |ns: u64| ns as f64 / 1e9;
-            (q, if count >= samples_needed(q) { self.total.quantile_ns(q).map(seconds) } else { None })
+        let bounds = self.total.quantiles_ns(QUANTILES);
+        let quantile = |n: usize| {
+            let q = QUANTILES[n];
+            (q, bounds[n].filter(|_| count >= samples_needed(q)).map(|ns| ns as f64 / 1e9))
         };
         (count > 0).then(|| ProbeWindow {
             op,
             window: Duration::from_secs(self.slice * self.slices),
             count,
             busy_share: (self.busy as f64 / count as f64).min(1.0),
-            quantiles: QUANTILES.map(quantile),
+            quantiles: std::array::from_fn(quantile),
         })
     }
 }
@@ -169,6 +171,7 @@ impl<K: Ord + Copy> Tally<K> {
     fn add(&mut self, kind: K, count: u64, at: BootTime) {
         let index = at.0 / 1_000_000_000 / self.slice;
         if self.ring.back().is_none_or(|(newest, _)| *newest < index) {
+            self.forget(at);
             self.ring.push_back((index, BTreeMap::new()));
         }
         if let Some((_, kinds)) = self.ring.back_mut()
@@ -181,7 +184,7 @@ impl<K: Ord + Copy> Tally<K> {
 
     fn forget(&mut self, now: BootTime) {
         let index = now.0 / 1_000_000_000 / self.slice;
-        while self.ring.front().is_some_and(|(oldest, _)| oldest + self.slices <= index) {
+        while self.ring.front().is_some_and(|(oldest, _)| oldest.saturating_add(self.slices) <= index) {
             self.ring.pop_front();
         }
     }

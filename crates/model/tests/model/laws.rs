@@ -131,6 +131,7 @@ proptest! {
         let (low, high) = if p <= q { (p, q) } else { (q, p) };
         prop_assert_eq!(d.quantile_ns(low).is_some(), d.count() > 0);
         prop_assert!(d.quantile_ns(low) <= d.quantile_ns(high));
+        prop_assert_eq!(d.quantiles_ns([low, high]), [d.quantile_ns(low), d.quantile_ns(high)]);
         if let Some(bound) = d.quantile_ns(low) {
             prop_assert!(d.buckets().iter().any(|bucket| bucket.upper_ns == bound));
             #[expect(clippy::cast_precision_loss, reason = "small counts")]
