@@ -8,7 +8,7 @@ mod exposition;
 mod fixture;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -37,45 +37,66 @@ fn numbered(template: &DeviceView, number: usize) -> DeviceView {
     view
 }
 
-/// A sample as a writer without a library would have it: names and labels known, integers as integers.
+/// A sample as a writer without a library would have it: names and labels at hand, integers as integers.
 struct Flat {
-    name: String,
-    labels: Vec<(String, String)>,
+    name: &'static str,
+    labels: std::ops::Range<usize>,
     value: Result<u64, f64>,
 }
 
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "only whole numbers that fit are cast"
-)]
-fn flat(families: BTreeMap<String, exposition::Family>) -> Vec<(String, Vec<Flat>)> {
-    let sample = |sample: exposition::Sample| {
-        let whole = sample.value >= 0.0 && sample.value.fract() == 0.0 && sample.value < u64::MAX as f64;
-        Flat {
-            name: sample.name,
-            labels: sample.labels.into_iter().collect(),
-            value: if whole { Ok(sample.value as u64) } else { Err(sample.value) },
-        }
-    };
-    families
-        .into_iter()
-        .map(|(name, family)| {
-            let head = format!("# HELP {name} {}\n# TYPE {name} {}\n", family.help, family.kind);
-            (head, family.samples.into_iter().map(sample).collect())
-        })
-        .collect()
+/// The samples of all families, their labels one after the other, each text once in memory.
+#[derive(Default)]
+struct Flats {
+    families: Vec<(String, Vec<Flat>)>,
+    labels: Vec<(&'static str, &'static str)>,
+    texts: HashSet<&'static str>,
 }
 
-fn by_hand(families: &[(String, Vec<Flat>)], out: &mut String) {
+impl Flats {
+    fn text(&mut self, text: &str) -> &'static str {
+        if let Some(known) = self.texts.get(text) {
+            return known;
+        }
+        let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
+        self.texts.insert(kept);
+        kept
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "only whole numbers that fit are cast"
+    )]
+    fn of(families: BTreeMap<String, exposition::Family>) -> Self {
+        let mut all = Self::default();
+        for (name, family) in families {
+            let head = format!("# HELP {name} {}\n# TYPE {name} {}\n", family.help, family.kind);
+            let mut samples = Vec::with_capacity(family.samples.len());
+            for sample in &family.samples {
+                let begin = all.labels.len();
+                for (label, value) in &sample.labels {
+                    let label = (all.text(label), all.text(value));
+                    all.labels.push(label);
+                }
+                let whole = sample.value >= 0.0 && sample.value.fract() == 0.0 && sample.value < u64::MAX as f64;
+                let value = if whole { Ok(sample.value as u64) } else { Err(sample.value) };
+                samples.push(Flat { name: all.text(&sample.name), labels: begin..all.labels.len(), value });
+            }
+            all.families.push((head, samples));
+        }
+        all
+    }
+}
+
+fn by_hand(flats: &Flats, out: &mut String) {
     out.clear();
-    for (head, samples) in families {
+    for (head, samples) in &flats.families {
         out.push_str(head);
         for sample in samples {
-            out.push_str(&sample.name);
+            out.push_str(sample.name);
             let mut separator = '{';
-            for (label, value) in &sample.labels {
+            for (label, value) in &flats.labels[sample.labels.clone()] {
                 out.push(separator);
                 separator = ',';
                 out.push_str(label);
@@ -84,12 +105,29 @@ fn by_hand(families: &[(String, Vec<Flat>)], out: &mut String) {
                 out.push('"');
             }
             out.push_str(if separator == ',' { "} " } else { " " });
-            let _ = match sample.value {
-                Ok(whole) => writeln!(out, "{whole}"),
-                Err(broken) => writeln!(out, "{broken}"),
-            };
+            match sample.value {
+                Ok(whole) => digits(whole, out),
+                Err(broken) => {
+                    let _ = write!(out, "{broken}");
+                }
+            }
+            out.push('\n');
         }
     }
+}
+
+fn digits(mut number: u64, out: &mut String) {
+    let mut buffer = [b'0'; 20];
+    let mut at = buffer.len();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.push_str(std::str::from_utf8(&buffer[at..]).unwrap_or_default());
 }
 
 fn escape(value: &str, out: &mut String) {
@@ -110,8 +148,8 @@ fn benches(c: &mut Criterion) {
     let view = Arc::new(many(1000));
     let mut out = String::new();
     encode(&view, Format::Text, &mut out).expect("encodes");
-    let families = flat(exposition::parse(&out).expect("parses"));
-    let series: usize = families.iter().map(|(_, samples)| samples.len()).sum();
+    let families = Flats::of(exposition::parse(&out).expect("parses"));
+    let series: usize = families.families.iter().map(|(_, samples)| samples.len()).sum();
     let mut group = c.benchmark_group(format!("1000 devices, {series} series, {} bytes", out.len()));
     group.sample_size(20);
     group.bench_function("by hand", |b| b.iter(|| by_hand(black_box(&families), &mut out)));

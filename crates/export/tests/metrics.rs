@@ -190,6 +190,18 @@ fn nothing_read_gives_no_device_series() {
 }
 
 #[test]
+fn what_the_analysis_gives_parses() {
+    let families = families(fixture::analysed());
+    assert!(families.contains_key("storscope_finding"));
+    let worn = [("rule", "wear"), ("controller", "nvme1")];
+    let found = families["storscope_finding"]
+        .samples
+        .iter()
+        .any(|s| worn.iter().all(|(label, value)| s.labels.get(*label).is_some_and(|found| found.contains(value))));
+    assert!(found, "{:?}", families["storscope_finding"].samples);
+}
+
+#[test]
 fn the_buffer_is_reused() {
     let view = Arc::new(fixture::full());
     let mut out = String::new();

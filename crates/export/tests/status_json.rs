@@ -88,6 +88,8 @@ fn the_status_fits_its_schema_and_uses_all_of_it() {
     let defined: BTreeSet<String> =
         schema["$defs"].as_object().expect("definitions").keys().map(|name| format!("#/$defs/{name}")).collect();
     assert_eq!(validator.used, defined);
+    let analysed = serde_json::from_str(&json::render(&fixture::analysed()).expect("renders")).expect("parses");
+    assert_eq!(validator.check(&schema, &analysed, "status"), Ok(()));
     let empty = serde_json::from_str(&json::render(&fixture::empty()).expect("renders")).expect("parses");
     assert_eq!(validator.check(&schema, &empty, "status"), Ok(()));
 }

@@ -39,6 +39,40 @@ fn the_page_of_one_device_has_its_sources() {
 }
 
 #[test]
+fn what_the_analysis_gives_fits() {
+    let view = fixture::analysed();
+    let page = page(&view);
+    assert_fits(&page);
+    assert!(page.starts_with("db-17  CRITICAL  "), "{page}");
+    for finding in &view.findings {
+        let name = finding.device.as_ref().or(finding.controller.as_ref());
+        assert!(name.is_none_or(|name| page.contains(name.as_str())), "{finding:?}");
+    }
+}
+
+#[test]
+fn a_controller_without_a_block_device_has_a_row() {
+    let mut view = fixture::full();
+    view.devices.retain(|device| device.state.device.name != "nvme0n1");
+    view.controllers.truncate(1);
+    view.controllers[0].devices.clear();
+    let page = page(&view);
+    assert_fits(&page);
+    let row = page.lines().find(|line| line.starts_with("nvme0 ")).expect("a row");
+    assert!(row.contains("43C") && row.contains("7%") && row.contains("x4 16.0"), "{row}");
+    assert!(
+        page.contains("nvme0    no block device; MADEUP 3840, S/N SN-nvme0n1, fw FW1, 3.84 TB, NVMe 1.4.0"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_controller_names_its_devices() {
+    let page = render(&fixture::full(), &Options { device: Some("nvme5".to_owned()), ..Options::default() });
+    assert!(page.lines().any(|line| line.starts_with("nvme4n1 ")), "{page}");
+}
+
+#[test]
 fn an_unknown_device_is_named() {
     let options = Options { device: Some("nope".to_owned()), ..Options::default() };
     assert!(render(&fixture::full(), &options).contains("no drive of the name nope is watched"));
@@ -50,6 +84,7 @@ fn where_nothing_can_be_probed_the_page_says_how_to_try() {
     view.findings.clear();
     view.closed.clear();
     view.verdict = Verdict::Ok;
+    view.headline = "1 drive, nothing wrong".to_owned();
     view.devices.retain(|device| device.state.device.name == "nvme4n1");
     view.controllers.clear();
     let device = &mut view.devices[0];
@@ -70,7 +105,7 @@ fn where_nothing_can_be_probed_the_page_says_how_to_try() {
 fn an_empty_host_is_no_healthy_host() {
     let page = page(&fixture::empty());
     assert_fits(&page);
-    assert!(page.starts_with("this host  UNKNOWN  no drive is watched"));
+    assert!(page.starts_with("this host  UNKNOWN  no drive is watched  "));
     assert!(page.contains("nothing was read yet"));
 }
 

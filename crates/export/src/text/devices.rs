@@ -1,6 +1,6 @@
 //! One row a drive, and notes on what is not fresh.
 
-use super::{MAX_ROWS, Page, findings, line, number};
+use super::{MAX_ROWS, Page, findings, line, lone, number};
 use crate::wall;
 use std::collections::BTreeSet;
 use storscope_model::history::windows::samples_needed;
@@ -18,7 +18,7 @@ const HEADINGS: [&str; 14] = [
     "link",
 ];
 
-const DASH: &str = "-";
+pub(super) const DASH: &str = "-";
 
 /// A row: cells under the headings, or a name with a remark.
 enum Row {
@@ -30,19 +30,21 @@ pub(super) fn write(page: &mut Page<'_>) {
     let view = page.view;
     let all: Vec<&DeviceView> = view.devices.iter().filter(|device| page.shown(device)).collect();
     page.blank();
-    if let (true, Some(name)) = (all.is_empty(), &page.options.device) {
+    let lone: Vec<&ControllerView> = page.lone().take(MAX_ROWS).collect();
+    if let (true, true, Some(name)) = (all.is_empty(), lone.is_empty(), &page.options.device) {
         let text = format!("no drive of the name {name} is watched");
         page.wrapped("", &text, 0);
         return;
     }
     let shown = choose(page, &all);
-    table(page, &shown);
+    table(page, &shown, &lone);
     if all.len() > shown.len() {
         let rest = all.len() - shown.len();
         page.wrapped("", &format!("and {rest} drives more; ask for all to see them (/status?all)"), 0);
     }
     legend(page, &shown);
-    let notes: Vec<(String, String)> = all.iter().flat_map(|device| notes(page, device)).collect();
+    let mut notes: Vec<(String, String)> = all.iter().flat_map(|device| notes(page, device)).collect();
+    notes.extend(lone.iter().map(|of| (of.state.controller.name.clone(), lone::note(of))));
     let most = if page.options.all { notes.len() } else { MAX_NOTES };
     for (name, note) in notes.iter().take(most) {
         let head = format!("{}  ", line::clean(name));
@@ -87,8 +89,9 @@ fn unfresh(view: &View, device: &DeviceView) -> Vec<SourceStatus> {
     all
 }
 
-fn table(page: &mut Page<'_>, devices: &[&DeviceView]) {
-    let rows: Vec<Row> = devices.iter().map(|device| row(page, device)).collect();
+fn table(page: &mut Page<'_>, devices: &[&DeviceView], lone: &[&ControllerView]) {
+    let rows = devices.iter().map(|device| row(page, device));
+    let rows: Vec<Row> = rows.chain(lone.iter().map(|of| Row::Cells(lone::cells(of)))).collect();
     let mut widths: [usize; 14] = HEADINGS.map(str::len);
     for row in &rows {
         match row {
@@ -166,12 +169,12 @@ fn row(page: &Page<'_>, device: &DeviceView) -> Row {
     ]))
 }
 
-fn condition(page: &SmartHealth) -> (String, String) {
+pub(super) fn condition(page: &SmartHealth) -> (String, String) {
     let temperature = page.temperature_c.map_or_else(|| DASH.to_owned(), |degrees| format!("{degrees}C"));
     (temperature, format!("{}%", page.percentage_used))
 }
 
-fn link(link: &LinkView) -> String {
+pub(super) fn link(link: &LinkView) -> String {
     if link.current == Link::default() {
         return "?".to_owned();
     }
@@ -281,7 +284,11 @@ fn notes(page: &Page<'_>, device: &DeviceView) -> Vec<(String, String)> {
     if !skips.is_empty() {
         notes.push(format!("probe: bursts left out in the last 5 min: {}", skips.join(", ")));
     }
-    for (errno, count) in &probe.recent_errors {
+    let told = view
+        .findings
+        .iter()
+        .any(|finding| finding.rule == "probe_errors" && finding.device.as_ref() == Some(&device.state.device.name));
+    for (errno, count) in probe.recent_errors.iter().filter(|_| !told) {
         let error = std::io::Error::from_raw_os_error(*errno);
         notes.push(format!("probe: {count} reads failed in the last hour: {error}"));
     }

@@ -3,7 +3,7 @@
 use super::{Page, line, number};
 use crate::wall;
 use jiff::Timestamp;
-use storscope_model::finding::Finding;
+use storscope_model::finding::{Finding, Severity};
 use storscope_model::view::View;
 
 /// Most open findings that are shown in full.
@@ -24,8 +24,12 @@ pub(super) fn write(page: &mut Page<'_>) {
     let view = page.view;
     let asked = page.options.device.as_deref();
     let open: Vec<&Finding> = view.findings.iter().filter(|finding| concerns(view, finding, asked)).collect();
+    let mut brief = false;
     for finding in open.iter().take(MAX_FINDINGS) {
-        page.blank();
+        let follows = std::mem::replace(&mut brief, is_brief(page, finding));
+        if !(follows && brief) {
+            page.blank();
+        }
         one(page, finding);
     }
     if open.len() > MAX_FINDINGS {
@@ -81,6 +85,11 @@ fn since(page: &Page<'_>, finding: &Finding) -> String {
     }
 }
 
+/// Information has one line, except on the page of one device.
+fn is_brief(page: &Page<'_>, finding: &Finding) -> bool {
+    finding.severity == Severity::Info && page.options.device.is_none()
+}
+
 fn one(page: &mut Page<'_>, finding: &Finding) {
     let word = finding.severity.as_str().to_uppercase();
     let name = line::clean(subject(finding)).into_owned();
@@ -102,6 +111,9 @@ fn one(page: &mut Page<'_>, finding: &Finding) {
     }
     if !beside {
         page.wrapped("", &since, INDENT);
+    }
+    if is_brief(page, finding) {
+        return;
     }
     if let Some(identity) = identity(page.view, finding) {
         page.wrapped("", &identity, INDENT);

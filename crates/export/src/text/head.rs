@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use storscope_model::finding::Severity;
 use storscope_model::view::View;
 
-/// Drives of the host, and those with an open finding of at least a warning. A drive is a block device, or a controller
-/// that has none.
+/// Drives, and those of them with an open finding of at least a warning. A drive is a block device, or a controller that
+/// has none.
 pub(crate) fn drives(view: &View) -> (usize, usize) {
     let lone = view.controllers.iter().filter(|controller| controller.devices.is_empty()).count();
     let mut sick = BTreeSet::new();
@@ -31,17 +31,6 @@ pub(crate) fn drives(view: &View) -> (usize, usize) {
         }
     }
     (view.devices.len() + lone, sick.len())
-}
-
-fn counts(view: &View) -> String {
-    match drives(view) {
-        (0, _) => "no drive is watched".to_owned(),
-        (1, 0) => "the drive needs no attention".to_owned(),
-        (1, _) => "1 of 1 drive needs attention".to_owned(),
-        (all, 0) => format!("none of {all} drives needs attention"),
-        (all, 1) => format!("1 of {all} drives needs attention"),
-        (all, sick) => format!("{sick} of {all} drives need attention"),
-    }
 }
 
 /// How busy the host is: the parts that are fresh.
@@ -73,15 +62,14 @@ pub(super) fn write(page: &mut Page<'_>) {
     let time = wall::timestamp(&view.clock, view.now).map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string());
     let time = time.unwrap_or_default();
     let verdict = view.verdict.as_str().to_uppercase();
-    let counts = counts(view);
-    let taken = line::width(&verdict) + line::width(&counts) + line::width(&time) + 6;
-    let host = line::cut(&host, page.width.saturating_sub(taken));
-    let used = taken - 6 - line::width(&time) + line::width(&host) + 4;
-    let gap = " ".repeat(page.width.saturating_sub(used + line::width(&time)));
-    let verdict = page.paint.verdict(view.verdict, &verdict);
-    page.line(&format!("{host}  {verdict}  {counts}{gap}{time}"));
+    let host = line::cut(&host, page.width.saturating_sub(verdict.len() + time.len() + 4));
+    let head = format!("{host}  {}", page.paint.verdict(view.verdict, &verdict));
+    let room = page.width.saturating_sub(line::width(&host) + verdict.len() + time.len() + 6);
     let headline = line::clean(&view.headline);
-    if !headline.is_empty() && headline != counts {
+    let beside = line::width(&headline) <= room;
+    let shown = line::pad(if beside { &headline } else { "" }, room);
+    page.line(&format!("{head}  {shown}  {time}"));
+    if !beside {
         page.wrapped("", &headline, 0);
     }
     let load = load(view);

@@ -5,11 +5,12 @@ mod findings;
 mod foot;
 mod head;
 mod line;
+mod lone;
 mod number;
 
 pub(crate) use head::drives;
 use line::Paint;
-use storscope_model::view::{DeviceView, View};
+use storscope_model::view::{ControllerView, DeviceView, View};
 
 /// Columns of the page.
 pub const WIDTH: usize = 100;
@@ -27,7 +28,7 @@ pub struct Options {
     pub colour: bool,
     /// Columns; at least [`MIN_WIDTH`] are taken.
     pub width: usize,
-    /// Only this device, by kernel name, with its sources in full.
+    /// Only this device, or what hangs on this controller, by kernel name, with its sources in full.
     pub device: Option<String>,
     /// Every row, however many.
     pub all: bool,
@@ -48,7 +49,7 @@ struct Page<'v> {
     out: String,
 }
 
-impl Page<'_> {
+impl<'v> Page<'v> {
     /// Writes one line; blanks at its end are dropped.
     fn line(&mut self, text: &str) {
         self.out.push_str(text.trim_end());
@@ -69,8 +70,17 @@ impl Page<'_> {
         }
     }
 
+    /// The controllers without a block device, as far as they are asked for.
+    fn lone(&self) -> impl Iterator<Item = &'v ControllerView> {
+        let (view, asked) = (self.view, self.options.device.as_ref());
+        view.controllers
+            .iter()
+            .filter(move |of| of.devices.is_empty() && asked.is_none_or(|name| *name == of.state.controller.name))
+    }
+
     fn shown(&self, device: &DeviceView) -> bool {
-        self.options.device.as_ref().is_none_or(|name| *name == device.state.device.name)
+        let named = |name: &String| *name == device.state.device.name || device.controllers.contains(name);
+        self.options.device.as_ref().is_none_or(named)
     }
 }
 

@@ -64,6 +64,14 @@ pub(super) fn percent_fine(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// A size in decimal units: `3.84 TB`.
+#[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
+pub(super) fn capacity(bytes: u128) -> String {
+    let bytes = bytes as f64;
+    let (unit, letter) = STEPS.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1.0, ""));
+    format!("{:.2} {letter}B", bytes / unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
