@@ -207,23 +207,26 @@ impl Lanes {
         self.running.values().filter(|running| now.since(running.began) > HELD_AFTER).count()
     }
 
-    /// The jobs that are outstanding or wait, with the instant at which what holds their lane began.
+    /// The jobs that are outstanding or wait and were not told as stalled, with the instant at which what holds their
+    /// lane began.
     pub fn unfinished(&self, now: BootTime) -> Vec<Stall> {
         let since = |lane: &Lane| self.running.get(lane).map_or(now, |running| running.began);
         let running = self
             .running
-            .iter()
-            .filter(|(_, running)| running.wanted)
-            .map(|(_, running)| Stall { job: running.job.clone(), since: running.began });
+            .values()
+            .filter(|running| running.wanted && !running.reported)
+            .map(|running| Stall { job: running.job.clone(), since: running.began });
         let waiting = self.waiting.iter().flat_map(|(lane, queue)| {
-            queue.iter().map(move |waiting| Stall { job: waiting.job.clone(), since: since(lane) })
+            let untold = queue.iter().filter(|waiting| !waiting.reported);
+            untold.map(move |waiting| Stall { job: waiting.job.clone(), since: since(lane) })
         });
         running.chain(waiting).collect()
     }
 
-    /// True when nothing is outstanding and nothing waits.
-    pub fn is_idle(&self) -> bool {
-        self.running.is_empty() && self.waiting.is_empty()
+    /// True when all that is outstanding or waits was told as stalled; also when there is nothing.
+    pub fn only_stalled(&self) -> bool {
+        self.running.values().all(|running| running.reported)
+            && self.waiting.values().flatten().all(|waiting| waiting.reported)
     }
 }
 

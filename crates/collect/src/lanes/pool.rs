@@ -89,6 +89,13 @@ struct State {
     stopping: bool,
 }
 
+impl State {
+    /// Nothing is due, and nothing is awaited any more.
+    fn is_round_over(&self) -> bool {
+        self.schedule.next_due().is_none() && self.lanes.only_stalled()
+    }
+}
+
 struct Shared {
     state: Mutex<State>,
     /// Wakes the time keeper.
@@ -163,14 +170,14 @@ impl Pool {
         self.shared.changed.notify_one();
     }
 
-    /// Waits until nothing is planned, outstanding or waiting, at most for `limit`; what is unfinished then is told as
-    /// stalled. For a schedule of one round.
+    /// Waits until nothing is planned, outstanding or waiting but what is told as stalled, at most for `limit`; what is
+    /// unfinished then is told as stalled, too. For a schedule of one round.
     pub fn finish_round(&self, limit: Duration) {
         let state = self.shared.lock();
         let (mut state, _) = self
             .shared
             .settled
-            .wait_timeout_while(state, limit, |state| !(state.schedule.is_empty() && state.lanes.is_idle()))
+            .wait_timeout_while(state, limit, |state| !state.is_round_over())
             .unwrap_or_else(PoisonError::into_inner);
         state.stopping = true;
         for stall in state.lanes.unfinished(self.shared.clock.now()) {
@@ -281,6 +288,12 @@ impl Shared {
             .map_or(LONGEST_SLEEP, |next| next.min(LONGEST_SLEEP))
     }
 
+    fn tell_settled(&self, state: &State) {
+        if state.is_round_over() {
+            self.settled.notify_all();
+        }
+    }
+
     /// Wakes the time keeper if it would sleep too long; it is not woken for every read.
     fn wake_keeper(&self, state: &mut State) {
         let needed = Instant::now() + Self::sleep(state, self.clock.now());
@@ -328,6 +341,7 @@ fn keep_time(shared: &Arc<Shared>) {
     while !state.stopping {
         let now = shared.clock.now();
         shared.turn(&mut state, now);
+        shared.tell_settled(&state);
         let sleep = Shared::sleep(&state, now);
         state.wakes_at = Instant::now() + sleep;
         state = shared.changed.wait_timeout(state, sleep).unwrap_or_else(PoisonError::into_inner).0;
@@ -349,9 +363,7 @@ fn work(shared: &Arc<Shared>) {
             state = shared.lock();
             shared.settle(&mut state, &started, done);
             shared.wake_keeper(&mut state);
-            if state.schedule.is_empty() && state.lanes.is_idle() {
-                shared.settled.notify_all();
-            }
+            shared.tell_settled(&state);
             continue;
         }
         state.idle += 1;

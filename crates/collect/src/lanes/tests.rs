@@ -66,7 +66,7 @@ fn a_job_waits_at_most_once() {
     lanes.finish(&started.lane);
     assert!(lanes.start(at(0)).is_some());
     lanes.finish(&Lane::Host);
-    assert!(lanes.is_idle());
+    assert_eq!((lanes.ready(), lanes.start(at(0))), (0, None));
 }
 
 #[test]
@@ -85,7 +85,11 @@ fn a_stall_is_told_once_for_the_operation_and_once_for_each_that_waits() {
     offer(&mut lanes, &errors, None);
     assert_eq!(lanes.newly_stalled(at(18)), [stall(&errors)]);
     assert!(lanes.newly_stalled(at(99)).is_empty());
-    assert_eq!(lanes.unfinished(at(99)), [stall(&smart), stall(&errors)]);
+    assert!(lanes.only_stalled() && lanes.unfinished(at(99)).is_empty());
+    let slots = Job::new(controller("a"), Source::FirmwareSlots);
+    offer(&mut lanes, &slots, None);
+    assert!(!lanes.only_stalled());
+    assert_eq!(lanes.unfinished(at(99)), [stall(&slots)]);
     assert!(lanes.finish(&lane).unwrap().wanted);
     assert_eq!(lanes.start(at(100)).unwrap().job, errors);
 }

@@ -214,11 +214,6 @@ impl Schedule {
         self.queue.first().map(|(at, _)| *at)
     }
 
-    /// True when nothing is planned.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// True when `job` is planned, parked ones included.
     pub fn knows(&self, job: &Job) -> bool {
         self.entries.contains_key(job)

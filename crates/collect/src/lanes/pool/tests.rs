@@ -206,6 +206,18 @@ fn a_round_ends_without_what_hangs_and_tells_it() {
 }
 
 #[test]
+fn a_round_does_not_wait_for_what_is_past_its_deadline() {
+    let hung = drive(1, Source::SmartHealth);
+    let bench = Bench::new(Schedule::once(), std::slice::from_ref(&hung), None);
+    bench.plan(std::slice::from_ref(&hung), HOUR);
+    bench.started.recv_timeout(PATIENCE).unwrap();
+    bench.advance(Duration::from_secs(30));
+    bench.pool.finish_round(Duration::MAX);
+    let stalls: Vec<Event> = bench.events.try_iter().collect();
+    assert!(matches!(stalls.as_slice(), [Event::Stalled { source: Source::SmartHealth, .. }]), "{stalls:?}");
+}
+
+#[test]
 fn stopping_does_not_wait_for_what_hangs() {
     let hung = drive(1, Source::SmartHealth);
     let bench = Bench::new(Schedule::default(), std::slice::from_ref(&hung), None);
