@@ -2,6 +2,7 @@
 
 use super::tally::Tally;
 use super::{error_log, firmware_slots, identify, namespace, ocp_smart, self_test, smart_health};
+use crate::attribute::{MAX_ATTRIBUTE, read_bytes};
 use crate::lanes::pool::{Change, Clock, Done};
 use crate::lanes::{Job, Lane};
 use crate::root::Root;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storscope_drive::{
     AdminChannel, Controller as LiveController, DriveKind, Identify, IdentifyNamespace, LogPage, Query, QueryError,
-    Refusals, Replay, Survey,
+    Refusals, Replay, Survey, drive_text,
 };
 use storscope_model::device::Controller;
 use storscope_model::event::{Event, Outcome};
@@ -110,10 +111,24 @@ impl Poll<'_> {
             Err(fault) if self.root.live => return Err(Outcome::Failed(fault)),
             Ok(_) | Err(_) => {}
         }
+        if self.is_another_drive(&folder) {
+            return Err(Outcome::Failed(Fault::Gone));
+        }
         match power::read(self.root, &folder) {
             Ok(power) if power.suspended => Err(Outcome::Withheld("suspended: asking would wake it".to_owned())),
             Err(fault) if self.root.live => Err(Outcome::Failed(fault)),
             Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// True when the kernel name has gone to another drive since discovery: its pages must not become this one's.
+    fn is_another_drive(&self, folder: &Path) -> bool {
+        let Some(known) = &self.controller.serial else {
+            return false;
+        };
+        match read_bytes(&folder.join("serial"), MAX_ATTRIBUTE) {
+            Ok(Some(bytes)) => drive_text(bytes.trim_ascii()) != *known,
+            Ok(None) | Err(_) => false,
         }
     }
 

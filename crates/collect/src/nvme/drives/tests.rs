@@ -295,6 +295,20 @@ fn a_node_that_is_no_controller_is_an_errno_and_an_absent_one_is_gone() {
 }
 
 #[test]
+fn another_drive_under_the_same_name_is_not_taken_for_this_one() {
+    let (_dir, mut bench) = host("live\n", "active\n");
+    bench.controller.serial = Some("S1".to_owned());
+    fs::write(bench.root.node("nvme0"), b"").unwrap();
+    let serial = bench.root.sys("class/nvme/nvme0/serial");
+    fs::write(&serial, "S1                  \n").unwrap();
+    let asked = bench.drives.poll(&bench.poll(), Source::Identify).outcome;
+    assert!(matches!(asked, Outcome::Failed(Fault::Io { .. })), "{asked:?}");
+    fs::write(&serial, "S2                  \n").unwrap();
+    assert_eq!(bench.drives.poll(&bench.poll(), Source::Identify).outcome, Outcome::Failed(Fault::Gone));
+    assert_eq!(bench.drives.namespace(&bench.poll(), 1).outcome, Outcome::Failed(Fault::Gone));
+}
+
+#[test]
 fn a_node_that_may_not_be_opened_is_denied() {
     if !crate::unprivileged::go_on("nvme::drives::tests::a_node_that_may_not_be_opened_is_denied") {
         return;
