@@ -64,10 +64,10 @@ pub(crate) struct SelectArgs {
     /// Look at a live host whose /proc, /sys and /dev are mounted under PREFIX, as in a container.
     #[arg(long, value_name = "PREFIX")]
     pub(crate) host_root: Option<PathBuf>,
-    /// Add block devices to the default choice, by regular expression over kernel names.
+    /// Add block devices to the default choice, by a regular expression for the whole kernel name, such as loop.*
     #[arg(long, value_name = "RE", value_parser = value::parse_pattern)]
     pub(crate) include: Option<Pattern>,
-    /// Leave block devices out.
+    /// Leave block devices out; wins over the other two.
     #[arg(long, value_name = "RE", value_parser = value::parse_pattern)]
     pub(crate) exclude: Option<Pattern>,
     /// Take only these block devices.

@@ -53,6 +53,7 @@ fn document(name: &str) -> anyhow::Result<String> {
     Ok(match name {
         "config" => config::docs::reference(),
         "storscope.toml" => config::docs::shipped(),
+        "metrics" => storscope_export::docs::metrics_markdown(),
         "status-schema" => storscope_export::schema::status_schema(),
         other => anyhow::bail!("no document {other}"),
     })

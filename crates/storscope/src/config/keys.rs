@@ -81,10 +81,10 @@ pub(crate) const KEYS: &[Key] = &[
     pattern!(
         "devices.include",
         include,
-        "Block devices added to the default choice, by kernel name. The default is whole disks: no partitions, ram, zram, loop, sr, fd, nbd, dm or md."
+        "Block devices added to the default choice, by kernel name. The expression is for the whole name: `loop.*`, not `loop`. The default is whole disks: no partitions, ram, zram, loop, sr, fd, nbd, dm or md."
     ),
-    pattern!("devices.exclude", exclude, "Block devices left out, by kernel name. Wins over `include`."),
-    pattern!("devices.only", only, "Only these block devices, by kernel name, whatever the default choice is."),
+    pattern!("devices.exclude", exclude, "Block devices left out. Wins over `include` and `only`."),
+    pattern!("devices.only", only, "Only these block devices, whatever the default choice is."),
     period!(
         "periods.tick",
         tick,
