@@ -1,7 +1,7 @@
 //! Reading a configuration file: every mistake is reported at once, each with its line.
 
 use super::Config;
-use super::KEYS;
+use super::keys::KEYS;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
