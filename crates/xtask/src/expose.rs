@@ -1,9 +1,10 @@
 //! What a running agent exposes, checked by Prometheus' own tools.
 
-use crate::steps::{self, cargo, repository};
+use crate::steps::{self, cargo};
 use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,19 +35,20 @@ impl Drop for Agent {
 }
 
 impl Agent {
-    /// Starts the agent on a free port of loopback and waits until it is ready.
+    /// Builds the agent and starts it on a free port of loopback.
+    ///
+    /// # Errors
+    /// When it cannot be built or does not get ready.
+    pub(crate) fn start(release: bool, arguments: &[&str]) -> anyhow::Result<Self> {
+        Self::launch(Command::new(build(release)?), arguments)
+    }
+
+    /// Starts `command`, which is the agent or becomes it, on a free port of loopback and waits until it is ready.
     ///
     /// # Errors
     /// When it does not get ready.
-    pub(crate) fn start(release: bool, arguments: &[&str]) -> anyhow::Result<Self> {
-        let mut build = cargo(&["build", "--quiet", "--locked", "--package", "storscope"]);
-        if release {
-            build.arg("--release");
-        }
-        steps::run(&mut build)?;
-        let profile = if release { "release" } else { "debug" };
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), Into::into);
-        let mut child = Command::new(target.join(profile).join("storscope"))
+    pub(crate) fn launch(mut command: Command, arguments: &[&str]) -> anyhow::Result<Self> {
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(arguments)
             .stdin(Stdio::null())
@@ -77,6 +79,16 @@ impl Agent {
         Ok(agent)
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// The body of the answer to `GET path` with `headers` (each ending in a line break).
     ///
     /// # Errors
@@ -90,6 +102,19 @@ impl Agent {
         let (_, body) = answer.split_once("\r\n\r\n").context("no end of the answer's head")?;
         Ok(body.to_owned())
     }
+}
+
+/// Builds the agent; gives the path of the program.
+///
+/// # Errors
+/// When it cannot be built.
+pub(crate) fn build(release: bool) -> anyhow::Result<PathBuf> {
+    let mut build = cargo(&["build", "--quiet", "--locked", "--package", "storscope"]);
+    if release {
+        build.arg("--release");
+    }
+    steps::run(&mut build)?;
+    Ok(steps::target().join(if release { "release" } else { "debug" }).join("storscope"))
 }
 
 /// Starts the agent and checks both exposition formats.

@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask <command>`.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod docs;
 mod expose;
 mod lab;
@@ -34,6 +35,8 @@ enum Command {
     Tidy,
     /// Start the agent and check what it exposes: promtool, an OpenMetrics parser.
     Expose,
+    /// Measure the figures that the agent is held to, as ratios where there is a peer. Wants root and a quiet machine.
+    Bench(bench::BenchArgs),
     /// Run the agent in an emulated machine against drives that misbehave on command.
     Lab(lab::LabArgs),
 }
@@ -45,6 +48,7 @@ fn main() -> anyhow::Result<()> {
         Command::Licences => licences::run(),
         Command::Tidy => tidy::run(),
         Command::Expose => expose::run(),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
     }
 }

@@ -19,6 +19,11 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
+}
+
 /// Runs `command` to its end.
 ///
 /// # Errors
