@@ -1,0 +1,98 @@
+//! `storscope capture DIR`: what the agent reads of a host, as a directory that `--root` runs from.
+//!
+//! Read first, each device with a deadline ([`gather`]); then, in memory, every identity is found ([`fields`],
+//! [`identity`]) and replaced by a pseudonym ([`scrub`]); then written, and what was written is looked through
+//! ([`write`]).
+
+mod attributes;
+mod desk;
+mod dictionary;
+mod drives;
+mod fields;
+mod gather;
+mod identity;
+mod mounts;
+mod pages;
+mod procfs;
+mod pseudonym;
+mod scrub;
+mod sysfs;
+mod tree;
+mod vocabulary;
+mod vpd;
+mod write;
+
+use crate::cli::CaptureArgs;
+use anyhow::Context;
+use std::fmt::Write;
+use storscope_collect::root::Root;
+use storscope_collect::select::Selection;
+use std::path::Path;
+use tree::Tree;
+
+/// Writes a capture of the host that is meant.
+///
+/// # Errors
+/// When the directory is not empty or cannot be written, or when an identity would be left in it.
+pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
+    let select = &args.select;
+    let pattern = |pattern: &Option<crate::config::Pattern>| pattern.as_ref().map(|p| p.0.as_str().to_owned());
+    let (include, exclude, only) = (pattern(&select.include), pattern(&select.exclude), pattern(&select.only));
+    let selection = Selection::new(include.as_deref(), exclude.as_deref(), only.as_deref())?;
+    write::prepare(&args.dir)?;
+    let host = select.host();
+    let (tree, notes) = capture(&host, &selection, &args.dir, args.keep_serials)?;
+    println!("{} files, links and folders, {} kB in {}", tree.len(), tree.bytes().div_ceil(1000), args.dir.display());
+    match args.keep_serials {
+        true => println!("Serial numbers and names are in it as they are (--keep-serials)."),
+        false => println!("Serial numbers and names are replaced by pseudonyms; look through it before you hand it on."),
+    }
+    for note in &notes {
+        println!("left out: {}", note.escape_debug());
+    }
+    println!("Look at it with: storscope status --root {}", args.dir.display());
+    Ok(())
+}
+
+fn capture(
+    host: &Root,
+    selection: &Selection,
+    dir: &Path,
+    keep: bool,
+) -> anyhow::Result<(Tree, Vec<String>)> {
+    let gathered = gather::gather(host, selection);
+    if keep {
+        let about = about(&gathered.notes, keep);
+        write::write(dir, &gathered.tree, &about)?;
+        return Ok((gathered.tree, gathered.notes));
+    }
+    let scrubbed = scrub::scrub(&gathered.tree, &gathered.notes).context("this capture cannot be scrubbed")?;
+    write::write(dir, &scrubbed.tree, &about(&scrubbed.notes, keep))?;
+    write::verify(dir, &scrubbed.dictionary)?;
+    Ok((scrubbed.tree, scrubbed.notes))
+}
+
+/// What a capture says of itself.
+fn about(notes: &[String], keep: bool) -> String {
+    let mut about = format!("A host as storscope {} reads it.\n", crate::version::VERSION);
+    about.push_str(match keep {
+        true => "Serial numbers, world-wide ids and names are as they were on the host.\n",
+        false => {
+            "Serial numbers, world-wide ids, UUIDs, addresses, and names of hosts, volumes and folders are pseudonyms:\n\
+             of the same length, and the same wherever the same one stood. Fields that are a vendor's own are blank.\n"
+        }
+    });
+    match notes.len() {
+        0 => about.push_str("Nothing was left out.\n"),
+        left_out => {
+            let _ = writeln!(about, "Left out, and why ({left_out}):");
+        }
+    }
+    for note in notes {
+        let _ = writeln!(about, "{}", note.escape_debug());
+    }
+    about
+}
+
+#[cfg(test)]
+mod tests;
