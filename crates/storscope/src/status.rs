@@ -43,7 +43,7 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
 fn of_agent(url: &str, args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let query = args.device.as_ref().map_or_else(String::new, |name| format!("?device={}", name.replace('/', "%2F")));
     let json = fetch::get(url, &format!("/status.json{query}"))?;
-    let verdict = verdict_in(&json)?;
+    let verdict = verdict_in(&json).with_context(|| url.to_owned())?;
     let printed = if args.json { json } else { fetch::get(url, &format!("/status{query}"))? };
     print(&printed)?;
     Ok(ExitCode::from(verdict.exit_status()))

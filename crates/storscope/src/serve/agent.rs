@@ -105,7 +105,11 @@ impl Agent {
     /// Hands what is to be remembered to the thread that writes it.
     pub(super) fn save(&self) {
         let Some(keeper) = &self.keeper else { return };
-        keeper.write(State::new(self.core.memory(), &self.collector.refusals()));
+        keeper.write(self.state());
+    }
+
+    fn state(&self) -> State {
+        State::new(self.core.memory(), &self.collector.refusals())
     }
 
     /// Reads the configuration again. A bad one changes nothing and is told in log, metric and status.
@@ -135,8 +139,12 @@ impl Agent {
         self.turn();
     }
 
-    /// Ends the collector; what waits for a device is left to itself.
-    pub(super) fn end(self) {
+    /// Ends the collector and writes the state; what waits for a device is left to itself.
+    pub(super) fn end(mut self) {
         self.collector.stop();
+        let Some(keeper) = self.keeper.take() else { return };
+        if !keeper.finish(self.state()) {
+            tracing::warn!("the last state could not be written in time");
+        }
     }
 }

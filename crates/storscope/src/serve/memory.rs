@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 use storscope_drive::{DriveKind, Refusal, Refusals, Status};
 use storscope_model::memory::Memory;
 
@@ -19,6 +20,12 @@ const VERSION: u32 = 1;
 const MAX_FILE: u64 = 64 << 20;
 
 const NAME: &str = "state.json";
+
+/// How long the end of the agent waits for the last state to be written; a sick disk must not hold it up.
+const LAST_WRITE: Duration = Duration::from_millis(700);
+
+/// Pause between two attempts to hand over the last state.
+const LAST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The content of the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -44,6 +51,8 @@ struct Refused {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     out: SyncSender<State>,
+    /// Disconnected when the thread has ended.
+    ended: Receiver<()>,
     error: Arc<Mutex<Option<String>>>,
 }
 
@@ -89,7 +98,9 @@ pub(crate) fn open(directory: &Path) -> (Keeper, State) {
     let (out, to_write) = mpsc::sync_channel::<State>(1);
     let directory = directory.to_path_buf();
     let notes = Arc::clone(&error);
+    let (alive, ended) = mpsc::channel();
     let writer = move || {
+        let _alive = alive;
         while let Ok(state) = to_write.recv() {
             let result = write(&directory, &state).map_err(|error| format!("{}: {error}", directory.display()));
             let failed = result.err();
@@ -102,7 +113,7 @@ pub(crate) fn open(directory: &Path) -> (Keeper, State) {
     if let Err(why) = thread::Builder::new().name("state".to_owned()).spawn(writer) {
         note(&error, Some(format!("no thread to write the state: {why}")));
     }
-    (Keeper { out, error }, state)
+    (Keeper { out, ended, error }, state)
 }
 
 impl Keeper {
@@ -110,6 +121,23 @@ impl Keeper {
     /// brings a newer one. True when it was taken.
     pub(crate) fn write(&self, state: State) -> bool {
         !matches!(self.out.try_send(state), Err(TrySendError::Full(_) | TrySendError::Disconnected(_)))
+    }
+
+    /// Writes `state` as the last one, and waits for that as long as [`LAST_WRITE`]. False when it was not enough.
+    pub(crate) fn finish(self, mut state: State) -> bool {
+        let Self { out, ended, .. } = self;
+        let until = Instant::now() + LAST_WRITE;
+        loop {
+            match out.try_send(state) {
+                Ok(()) => break,
+                Err(TrySendError::Full(back)) if Instant::now() < until => state = back,
+                Err(_) => return false,
+            }
+            thread::sleep(LAST_PAUSE);
+        }
+        drop(out);
+        let left = until.saturating_duration_since(Instant::now());
+        matches!(ended.recv_timeout(left), Err(mpsc::RecvTimeoutError::Disconnected))
     }
 
     /// Why the state is not kept, for people.
@@ -180,6 +208,16 @@ mod tests {
         };
         write(dir.path(), &state).unwrap();
         assert_eq!(state.refusals().iter().count(), 1);
+        assert_eq!(read(dir.path()), Ok(Some(state)));
+    }
+
+    #[test]
+    fn the_last_state_is_written_before_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let (keeper, _) = open(dir.path());
+        let state = State::new(Memory::default(), &Refusals::default());
+        keeper.write(state.clone());
+        assert!(keeper.finish(state.clone()));
         assert_eq!(read(dir.path()), Ok(Some(state)));
     }
 

@@ -89,7 +89,6 @@ async fn serve(args: &ServeArgs, config: Config, log: &logging::Log) -> anyhow::
         }
     }
     tracing::info!("ending");
-    agent.save();
     agent.end();
     Ok(())
 }
