@@ -1,0 +1,27 @@
+//! The whole product on hosts that are made up or captured: a directory in, bytes out.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test may panic")]
+
+mod agent;
+mod exchange;
+mod figures;
+mod golden;
+mod http;
+mod made_up;
+mod restart;
+mod server;
+mod status_command;
+
+#[allow(dead_code, reason = "the tests of discovery use more of it")]
+#[path = "../../crates/collect/src/discovery/fixture.rs"]
+mod fixture;
+
+#[path = "../../crates/export/tests/exposition/mod.rs"]
+mod exposition;
+
+#[path = "../../crates/collect/src/unprivileged.rs"]
+mod unprivileged;
+
+/// The name under which the fixture looks for the root of a host.
+mod root {
+    pub(crate) use storscope_collect::root::Root;
+}
