@@ -1,17 +1,13 @@
 //! One row a drive, and notes on what is not fresh.
 
-use super::{MAX_ROWS, Page, findings, line, lone, number};
+use super::{MAX_ROWS, Page, findings, line, lone, notes, number, unprobed};
 use crate::wall;
 use std::collections::BTreeSet;
-use storscope_model::history::windows::samples_needed;
 use storscope_model::sample::nvme::SmartHealth;
 use storscope_model::sample::pcie::Link;
-use storscope_model::sample::probe::{ProbeOp, SkipReason};
+use storscope_model::sample::probe::ProbeOp;
 use storscope_model::snapshot::SourceStatus;
 use storscope_model::view::{ControllerView, DeviceView, LinkStatus, LinkView, ProbeWindow, View};
-
-/// Most notes that are shown unless all are asked for.
-const MAX_NOTES: usize = 40;
 
 const HEADINGS: [&str; 14] = [
     "DRIVE", "r/s", "w/s", "rMB/s", "wMB/s", "r_await", "w_await", "queue", "util", "p50", "p99", "temp", "used",
@@ -43,23 +39,13 @@ pub(super) fn write(page: &mut Page<'_>) {
         page.wrapped("", &format!("and {rest} drives more; ask for all to see them (/status?all)"), 0);
     }
     legend(page, &shown);
-    let mut notes: Vec<(String, String)> = all.iter().flat_map(|device| notes(page, device)).collect();
-    notes.extend(lone.iter().map(|of| (of.state.controller.name.clone(), lone::note(of))));
-    let most = if page.options.all { notes.len() } else { MAX_NOTES };
-    for (name, note) in notes.iter().take(most) {
-        let head = format!("{}  ", line::clean(name));
-        let indent = line::width(&head).max(9);
-        page.wrapped(&head, note, indent);
-    }
-    if notes.len() > most {
-        page.line(&format!("and {} more notes", notes.len() - most));
-    }
+    notes::write(page, &all, &lone);
     if page.options.device.is_some() {
         for device in shown {
             sources(page, device);
         }
     }
-    unprobed(page);
+    unprobed::write(page);
 }
 
 /// The rows that are shown: all, or at most [`MAX_ROWS`] of which those in trouble come first.
@@ -78,11 +64,11 @@ fn choose<'v>(page: &Page<'_>, all: &[&'v DeviceView]) -> Vec<&'v DeviceView> {
     chosen.into_iter().map(|index| all[index]).collect()
 }
 
-fn controllers<'v>(view: &'v View, device: &'v DeviceView) -> impl Iterator<Item = &'v ControllerView> {
+pub(super) fn controllers<'v>(view: &'v View, device: &'v DeviceView) -> impl Iterator<Item = &'v ControllerView> {
     view.controllers.iter().filter(|controller| device.controllers.contains(&controller.state.controller.name))
 }
 
-fn unfresh(view: &View, device: &DeviceView) -> Vec<SourceStatus> {
+pub(super) fn unfresh(view: &View, device: &DeviceView) -> Vec<SourceStatus> {
     let mut all = device.state.sources();
     all.extend(controllers(view, device).flat_map(|controller| controller.state.sources()));
     all.retain(|status| !matches!(status.state, "fresh" | "unsupported"));
@@ -189,7 +175,7 @@ pub(super) fn link(link: &LinkView) -> String {
 }
 
 /// The windows that the table takes its quantiles from: of reads that returned data where there are any.
-fn windows(device: &DeviceView) -> (ProbeOp, Vec<&ProbeWindow>) {
+pub(super) fn windows(device: &DeviceView) -> (ProbeOp, Vec<&ProbeWindow>) {
     let of = |op: ProbeOp| -> Vec<&ProbeWindow> {
         let mut windows: Vec<_> =
             device.probe.windows.iter().filter(|window| window.op == op && window.count > 0).collect();
@@ -200,7 +186,7 @@ fn windows(device: &DeviceView) -> (ProbeOp, Vec<&ProbeWindow>) {
     if read.is_empty() { (ProbeOp::ReadZeros, of(ProbeOp::ReadZeros)) } else { (ProbeOp::Read, read) }
 }
 
-fn quantile(window: &ProbeWindow, q: f64) -> Option<f64> {
+pub(super) fn quantile(window: &ProbeWindow, q: f64) -> Option<f64> {
     window.quantiles.iter().find(|(of, _)| (of - q).abs() < 1e-9).and_then(|(_, seconds)| *seconds)
 }
 
@@ -259,76 +245,6 @@ fn asleep(page: &Page<'_>, device: &DeviceView) -> String {
     format!("asleep{since}: not probed{}", smart.unwrap_or_default())
 }
 
-/// What is to be said of a device below the table: sources that are not fresh, and probes that say little.
-fn notes(page: &Page<'_>, device: &DeviceView) -> Vec<(String, String)> {
-    if device.asleep {
-        return Vec::new();
-    }
-    let view = page.view;
-    let mut notes = Vec::new();
-    for status in unfresh(view, device) {
-        notes.push(source_note(page, device, &status));
-    }
-    let (op, windows) = windows(device);
-    let reads = windows.iter().map(|window| window.count).max().unwrap_or(0);
-    let ranked = windows.iter().any(|window| quantile(window, 0.99).is_some());
-    let probe = &device.probe;
-    if let Some(why) = &probe.not_planned {
-        notes.push(format!("not probed: {why}"));
-    } else if !windows.is_empty() && !ranked {
-        let needed = samples_needed(0.99);
-        let kind = if op == ProbeOp::ReadZeros { " (only zeros were read)" } else { "" };
-        notes.push(format!("probe: learning, {reads} of {needed} reads that a p99 needs{kind}"));
-    }
-    let skips: Vec<String> = probe.recent_skips.iter().map(|(reason, count)| skip(*reason, *count)).collect();
-    if !skips.is_empty() {
-        notes.push(format!("probe: bursts left out in the last 5 min: {}", skips.join(", ")));
-    }
-    let told = view
-        .findings
-        .iter()
-        .any(|finding| finding.rule == "probe_errors" && finding.device.as_ref() == Some(&device.state.device.name));
-    for (errno, count) in probe.recent_errors.iter().filter(|_| !told) {
-        let error = std::io::Error::from_raw_os_error(*errno);
-        notes.push(format!("probe: {count} reads failed in the last hour: {error}"));
-    }
-    let name = &device.state.device.name;
-    notes.into_iter().map(|note| (name.clone(), note)).collect()
-}
-
-fn skip(reason: SkipReason, count: u64) -> String {
-    let what = match reason {
-        SkipReason::QueueFull => "the queue was full",
-        SkipReason::Suspended => "suspended",
-        SkipReason::Asleep => "asleep",
-        SkipReason::Denied => "access to the device node was denied",
-        SkipReason::Budget => "the time that probes may take was used up",
-        SkipReason::Gone => "the device was gone or another one",
-        SkipReason::Outstanding => "a former read was still outstanding",
-        SkipReason::Unsuitable => "it cannot be read in blocks",
-        SkipReason::Exhausted => "the agent was out of descriptors, memory or threads",
-    };
-    format!("{count} as {what}")
-}
-
-fn source_note(page: &Page<'_>, device: &DeviceView, status: &SourceStatus) -> String {
-    let view = page.view;
-    let since = status.since.and_then(|at| wall::timestamp(&view.clock, at)).map(|at| findings::clock(page, at));
-    let since = since.map(|at| format!(" since {at}")).unwrap_or_default();
-    let why = status.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let mut note = format!("{} {}{since}{why}", status.source.as_str(), status.state);
-    if let Some(last) = status.last_good {
-        let value = (status.source == storscope_model::sample::Source::SmartHealth)
-            .then(|| controllers(view, device).find_map(|controller| controller.state.smart.last()))
-            .flatten()
-            .map(|smart| condition(&smart.value))
-            .map(|(temperature, used)| format!(": {temperature}, used {used}"));
-        let age = number::span(view.now.since(last));
-        note.push_str(&format!("; last seen {age} ago{}", value.unwrap_or_default()));
-    }
-    note
-}
-
 /// Every source of a device and its controllers, for the page of one device.
 fn sources(page: &mut Page<'_>, device: &DeviceView) {
     let view = page.view;
@@ -350,56 +266,5 @@ fn sources(page: &mut Page<'_>, device: &DeviceView) {
     }
     for carried in &device.carries {
         page.wrapped("carries  ", carried, 9);
-    }
-}
-
-/// Why nothing can be probed here; `None` when something can, or may soon be.
-fn why_unprobed(view: &View) -> Option<String> {
-    if view.agent.captured {
-        return None;
-    }
-    if let Some(why) = &view.agent.probes_off {
-        return Some(why.clone());
-    }
-    let mut reasons = Vec::new();
-    for device in view.devices.iter().filter(|device| !device.asleep) {
-        let denied = device.probe.recent_skips.iter().any(|(reason, _)| *reason == SkipReason::Denied);
-        let reason = match &device.probe.not_planned {
-            Some(why) => why.as_str(),
-            None if denied => "access to the device node is denied",
-            None => return None,
-        };
-        if !device.probe.windows.is_empty() {
-            return None;
-        }
-        reasons.push(format!("{}: {reason}", device.state.device.name));
-    }
-    if !view.devices.is_empty() && reasons.is_empty() {
-        return None;
-    }
-    let rest = reasons.len().saturating_sub(MAX_REASONS);
-    reasons.truncate(MAX_REASONS);
-    if rest > 0 {
-        reasons.push(format!("and {rest} more"));
-    }
-    let seen = view.host.discovery.fresh().map(|scan| format!("none of {} block devices is selected", scan.seen));
-    Some(if reasons.is_empty() { seen? } else { reasons.join("; ") })
-}
-
-/// Most devices whose reason is given where nothing can be probed.
-const MAX_REASONS: usize = 4;
-
-fn unprobed(page: &mut Page<'_>) {
-    let Some(why) = why_unprobed(page.view) else {
-        return;
-    };
-    page.blank();
-    page.wrapped("", &format!("No drive can be probed here ({why}). To see probes, try a loop device, as root:"), 0);
-    for command in [
-        "openssl rand -out disk.img 268435456",
-        "losetup --find --show --direct-io=on disk.img",
-        "storscope serve --include '^loop'",
-    ] {
-        page.line(&format!("    {command}"));
     }
 }

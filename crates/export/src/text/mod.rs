@@ -6,7 +6,9 @@ mod foot;
 mod head;
 mod line;
 mod lone;
+mod notes;
 mod number;
+mod unprobed;
 
 pub(crate) use head::drives;
 use line::Paint;
