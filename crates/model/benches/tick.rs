@@ -107,9 +107,11 @@ fn at(tick: u64) -> BootTime {
     BootTime::from_secs(100_000).plus(TICK * u32::try_from(tick).unwrap_or(u32::MAX))
 }
 
+/// A burst of 16 reads a tick, each of another latency than the one before.
 fn report(tick: u64) -> Sample {
-    let buckets =
-        (0..BUCKETS).map(|n| Bucket { upper_ns: 60_000 + n * 900, count: tick * 20 / BUCKETS + n % 3 + tick });
+    let reads = tick * 16;
+    let count = |n: u64| reads / BUCKETS + u64::from(n < reads % BUCKETS);
+    let buckets = (0..BUCKETS).map(|n| Bucket { upper_ns: 60_000 + n * 900, count: count(n) });
     let latencies = Distribution::new(buckets.collect(), tick * 1_000_000);
     Sample::Probe(Box::new(ProbeReport {
         engine: Engine::IoUring,

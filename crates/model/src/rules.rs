@@ -154,7 +154,7 @@ pub static RULES: &[Rule] = &[
         severity: Severity::Critical,
         needs: &[Source::Probe, Source::Diskstats],
         meaning: "A timed read is outstanding past its deadline, or for more than 30 s every burst met a full queue \
-                  while /proc/diskstats counted no completion. Ends when reads come back.",
+                  while diskstats counted no completion. Ends when reads come back.",
         next: "Look for time-outs in the kernel log; take the drive out of its array or fail over before it is reset.",
         opens_after: AT_ONCE,
         closes_after: Duration::ZERO,
