@@ -32,6 +32,12 @@ pub enum PageError {
         /// Why.
         reason: Implausible,
     },
+    /// The controller serves the page and says nothing in it, as those that only imitate a drive do (nvmet).
+    #[error("{page}: the controller fills it with zeros")]
+    Blank {
+        /// The page's name.
+        page: &'static str,
+    },
     /// A vendor page whose GUID is not that of the format asked for: normal on many drives.
     #[error("{page}: the vendor's own page, not OCP's (GUID {guid:032x})")]
     Foreign {
@@ -195,7 +201,7 @@ impl CommandError {
             Self::Scsi { host: 0, sense_key: Some(ILLEGAL_REQUEST), .. } => FaultClass::Unsupported,
             Self::Status { .. } | Self::Scsi { .. } => FaultClass::Failed,
             Self::NotServed { .. } => FaultClass::NotServed,
-            Self::Page(PageError::Foreign { .. }) => FaultClass::Unsupported,
+            Self::Page(PageError::Foreign { .. } | PageError::Blank { .. }) => FaultClass::Unsupported,
             Self::TooLong { .. } | Self::Page(_) => FaultClass::BadData,
         }
     }

@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::command::LogPage;
 use crate::error::PageError;
-use crate::layout::{drive_text, refuse_uniform, view};
+use crate::layout::{drive_text, refuse_all_ones, view};
 
 /// Slots that the page has room for.
 pub const FIRMWARE_SLOTS: usize = 7;
@@ -33,11 +33,14 @@ impl FirmwareSlots {
     /// Decodes the 512-byte page.
     ///
     /// # Errors
-    /// [`PageError`]: short, or of one byte value only.
+    /// [`PageError`]: short, all ones, or blank: a controller that keeps no firmware of its own.
     pub fn decode(bytes: &[u8]) -> Result<Self, PageError> {
         let page = LogPage::FirmwareSlots.name();
         let log: &Layout = view(page, bytes)?;
-        refuse_uniform(page, bytes)?;
+        refuse_all_ones(page, bytes)?;
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Err(PageError::Blank { page });
+        }
         let next = log.afi >> 4 & 7;
         Ok(Self {
             active: log.afi & 7,
@@ -101,7 +104,7 @@ mod tests {
     #[test]
     fn short_and_uniform_pages_are_refused() {
         assert!(FirmwareSlots::decode(&page(1)[..500]).is_err());
-        assert!(FirmwareSlots::decode(&[0; 512]).is_err());
+        assert!(matches!(FirmwareSlots::decode(&[0; 512]), Err(PageError::Blank { .. })));
         assert!(FirmwareSlots::decode(&[0xff; 512]).is_err());
     }
 }
