@@ -80,7 +80,9 @@ fn of_device(page: &Page<'_>, device: &DeviceView) -> Vec<String> {
         notes.push(source_note(page, device, &status));
     }
     let probe = &device.probe;
-    if let Some(why) = &probe.not_planned {
+    // Why nothing is probed at all is said once, elsewhere.
+    let at_all = view.agent.probes_off.is_none();
+    if let Some(why) = probe.not_planned.as_ref().filter(|_| at_all) {
         notes.push(format!("not probed: {why}"));
     }
     // That the budget holds is no news on the page of the host.
