@@ -13,13 +13,12 @@ mod rights;
 mod smart;
 mod stacks;
 
+use super::agent::USUAL;
 use super::qemu::Layout;
 use super::rig::Rig;
 use anyhow::{Result, bail};
 use std::fmt::Debug;
 
-/// The usual configuration of the agent.
-const USUAL: &str = include_str!("../agent.toml");
 /// As the usual one, with few reads, so that slow ones are soon the most.
 const SPARSE: &str = include_str!("../sparse-probes.toml");
 const BOTH: &[Layout] = &[Layout::Multipath, Layout::Classic];

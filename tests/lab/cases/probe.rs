@@ -104,7 +104,7 @@ pub(super) fn read_errors(rig: &Rig) -> Result<()> {
 pub(super) fn without_io_uring(rig: &Rig) -> Result<()> {
     rig.agent.stop()?;
     let forbidden = Sysctl::set(rig, "kernel/io_uring_disabled", "2")?;
-    rig.agent.start(Run { prefix: "", configuration: super::USUAL })?;
+    rig.agent.start(Run::default())?;
     rig.eventually(FEW_BURSTS, |scrape| {
         scrape.one("storscope_probe_engine_info", &[("engine", "pread")])?;
         let device = rig.nvme(NVME_FREE)?.block()?.to_owned();

@@ -17,7 +17,7 @@ const AS_SHIPPED: &str = "setpriv --reuid 65534 --regid 65534 --groups 6 --inh-c
 pub(super) fn unprivileged(rig: &Rig) -> Result<()> {
     let controller = rig.nvme(NVME_FREE)?.controller;
     rig.agent.stop()?;
-    rig.agent.start(Run { prefix: NOBODY, configuration: super::USUAL })?;
+    rig.agent.start(Run { prefix: NOBODY, ..Run::default() })?;
     rig.eventually(SOON, |scrape| {
         ensure!(!scrape.all("storscope_disk_reads_completed_total", &[]).is_empty(), "no counters");
         ensure!(!scrape.all("storscope_pcie_link_width_lanes", &[]).is_empty(), "no links");
@@ -34,7 +34,7 @@ pub(super) fn unprivileged(rig: &Rig) -> Result<()> {
 pub(super) fn as_shipped(rig: &Rig) -> Result<()> {
     rig.agent.stop()?;
     rig.guest().sh("for device in /dev/nvme* /dev/sd*; do [ $device = /dev/nvme-fabrics ] || chgrp 6 $device; chmod g+r $device; done")?;
-    rig.agent.start(Run { prefix: AS_SHIPPED, configuration: super::USUAL })?;
+    rig.agent.start(Run { prefix: AS_SHIPPED, ..Run::default() })?;
     rig.eventually(SOON, |scrape| {
         let down: Vec<_> =
             scrape.all("storscope_source_up", &[]).into_iter().filter(|series| series.value == 0.0).collect();

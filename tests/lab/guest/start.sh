@@ -1,10 +1,14 @@
 # File systems, network, drivers of the topology's controllers and the shell server of the guest.
+set -e
+trap '[ $? = 0 ] || echo "LAB FAILED start"' EXIT
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin:/bb
+
 mount -t tmpfs tmp /tmp
 mount -t tmpfs run /run
 mkdir -p /run/lock /dev/pts /dev/shm
 mount -t devpts pts /dev/pts
 ln -sf /proc/self/fd /dev/fd
-mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288 share /host || echo "LAB FAILED mount share"
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288 share /host
 
 ip link set lo up
 ip address add 10.0.2.15/24 dev eth0
@@ -16,7 +20,7 @@ printf 'root:x:0:\ndisk:x:6:\nnogroup:x:65534:\n' >/etc/group
 ln -s /proc/mounts /etc/mtab
 hostname lab
 
-modprobe -a nvme ahci sd_mod sg virtio_scsi || echo "LAB FAILED modprobe"
+modprobe -a nvme ahci sd_mod sg virtio_scsi
 modprobe configfs
 mount -t tracefs trace /sys/kernel/tracing
 mount -t configfs config /sys/kernel/config

@@ -2,7 +2,7 @@
 
 use super::guest::{Guest, eventually};
 use crate::steps;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,8 +13,8 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const READY_LIMIT: Duration = Duration::from_secs(20);
 /// Longest orderly end.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
-/// Configuration of the cases, with periods shorter than the defaults so that what they wait for comes in test time.
-const CONFIGURATION: &str = include_str!("../../../../tests/lab/agent.toml");
+/// The usual configuration, with periods shorter than the defaults so that what a case waits for comes in test time.
+pub(crate) const USUAL: &str = include_str!("../../../../tests/lab/agent.toml");
 /// Where the guest keeps the agent: not on 9p, which must not decide how fast it answers.
 const BINARY: &str = "/run/storscope/storscope";
 
@@ -41,11 +41,11 @@ pub(crate) struct Agent {
 }
 
 /// How an agent is run.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Run<'a> {
     /// Put before the agent's own command: changes of user, of limits.
     pub(crate) prefix: &'a str,
-    /// Added to the cases' configuration.
+    /// Its configuration file.
     pub(crate) configuration: &'a str,
 }
 
@@ -60,10 +60,10 @@ impl Agent {
     /// When it is not ready in time; its log is in the message.
     pub(crate) fn start(&self, run: Run<'_>) -> Result<()> {
         let directory = "/run/storscope";
-        let configuration = format!("{CONFIGURATION}\n{}", run.configuration);
         self.guest.sh(&format!(
             "mkdir -p {directory}/state && cp -u /host/storscope {BINARY} && chmod -R a+rwX {directory} && \
-             cat >{directory}/agent.toml <<'TOML'\n{configuration}\nTOML"
+             cat >{directory}/agent.toml <<\"TOML\"\n{}\nTOML",
+            run.configuration
         ))?;
         self.guest.background(
             &format!(
@@ -73,8 +73,13 @@ impl Agent {
             ),
             &format!("{directory}/log"),
         )?;
-        eventually(READY_LIMIT, || self.guest.body("/readyz").map(drop))
-            .with_context(|| format!("the agent is not ready: {}", self.log().unwrap_or_default()))
+        eventually(READY_LIMIT, || match self.guest.body("/readyz") {
+            Ok(_) => Ok(Ok(())),
+            // An agent that has ended is not waited for.
+            Err(_) if !self.runs() => Ok(Err(anyhow!("the agent ended: {}", self.log().unwrap_or_default()))),
+            Err(error) => Err(error),
+        })
+        .with_context(|| format!("the agent is not ready: {}", self.log().unwrap_or_default()))?
     }
 
     /// Ends it in an orderly way.
@@ -83,7 +88,11 @@ impl Agent {
     /// When it is still there after the limit.
     pub(crate) fn stop(&self) -> Result<()> {
         self.guest.sh("kill $(cat /run/storscope/pid)")?;
-        eventually(STOP_LIMIT, || self.guest.sh("! kill -0 $(cat /run/storscope/pid)").map(drop))
+        eventually(STOP_LIMIT, || if self.runs() { bail!("the agent does not end") } else { Ok(()) })
+    }
+
+    fn runs(&self) -> bool {
+        self.guest.sh("kill -0 $(cat /run/storscope/pid)").is_ok()
     }
 
     /// Its log, both streams.
@@ -92,5 +101,11 @@ impl Agent {
     /// When the guest does not answer.
     pub(crate) fn log(&self) -> Result<String> {
         self.guest.sh("cat /run/storscope/log")
+    }
+}
+
+impl Default for Run<'_> {
+    fn default() -> Self {
+        Self { prefix: "", configuration: USUAL }
     }
 }
