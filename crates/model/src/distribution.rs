@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Most distinct buckets that a distribution may carry (1 % precision from 1 µs to 60 s needs about 2,000).
 pub const MAX_BUCKETS: usize = 4096;
 
+/// Buckets that are added one by one; more are merged with all others at once.
+const FEW_BUCKETS: usize = 64;
+
 /// One bucket: `count` latencies of at most `upper_ns` nanoseconds, and above the bucket below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
@@ -126,12 +129,20 @@ impl Distribution {
 
     /// Adds `other` to this one.
     pub fn add(&mut self, other: &Self) {
-        if other.buckets.is_empty() {
+        let sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        if other.buckets.len() <= FEW_BUCKETS && self.buckets.len() + other.buckets.len() <= MAX_BUCKETS {
+            for bucket in &other.buckets {
+                match self.buckets.binary_search_by_key(&bucket.upper_ns, |known| known.upper_ns) {
+                    Ok(at) => self.buckets[at].count = self.buckets[at].count.saturating_add(bucket.count),
+                    Err(at) => self.buckets.insert(at, *bucket),
+                }
+            }
+            self.sum_ns = sum_ns;
             return;
         }
         let mut all = std::mem::take(&mut self.buckets);
         all.extend_from_slice(&other.buckets);
-        *self = Self::new(all, self.sum_ns.saturating_add(other.sum_ns));
+        *self = Self::new(all, sum_ns);
     }
 }
 
