@@ -1,9 +1,12 @@
 //! storscope: host storage-health agent.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod cli;
 mod config;
 mod core;
+mod deadline;
+mod doctor;
 mod fetch;
 mod http;
 mod limits;
@@ -41,7 +44,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             println!("{}: ok", file.display());
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Capture(_) | Command::Doctor(_)) => anyhow::bail!("being written"),
+        Some(Command::Capture(args)) => capture::run(&args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Document { name }) => {
             print!("{}", document(&name)?);
             Ok(ExitCode::SUCCESS)

@@ -11,6 +11,9 @@ use storscope_collect::attribute;
 use storscope_collect::root::Root;
 use storscope_model::fault::Fault;
 
+/// What a note says of a read that did not end.
+pub(super) const HANGS: &str = "no answer after";
+
 /// Devices that are read at once.
 const AT_ONCE: usize = 32;
 /// Most notes of one job.
@@ -213,7 +216,7 @@ fn together(root: &Arc<Root>, jobs: impl Iterator<Item = Job>, limit: Duration) 
 fn close(name: &str, desk: &Desk, done: bool, limit: Duration) -> Read {
     let mut read = desk.lock();
     if !done && let Some(what) = read.busy_with.take() {
-        read.notes.push(format!("{name}: {what}: no answer after {} s; the rest is left out", limit.as_secs()));
+        read.notes.push(format!("{name}: {what}: {HANGS} {} s; the rest is left out", limit.as_secs()));
     }
     let taken = std::mem::take(&mut *read);
     read.closed = true;

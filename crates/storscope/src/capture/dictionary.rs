@@ -100,9 +100,11 @@ impl Dictionary {
             let Some(found) = bytes.get(at..end) else {
                 return false;
             };
-            let wanted = (pattern.text || content == Content::Binary) && !(pattern.digits && content == Content::Counters);
+            let wanted =
+                (pattern.text || content == Content::Binary) && !(pattern.digits && content == Content::Counters);
             let alone = |neighbour: Option<&u8>| neighbour.is_none_or(|byte| !byte.is_ascii_alphanumeric());
-            let bounded = !pattern.word || (alone(at.checked_sub(1).and_then(|at| bytes.get(at))) && alone(bytes.get(end)));
+            let bounded =
+                !pattern.word || (alone(at.checked_sub(1).and_then(|at| bytes.get(at))) && alone(bytes.get(end)));
             let same = if pattern.text { found.eq_ignore_ascii_case(&pattern.from) } else { found == pattern.from };
             wanted && bounded && same
         };
@@ -163,7 +165,10 @@ mod tests {
         with(&[(Kind::Serial, "S4YNNX0R123456")], |dictionary, pseudonyms| {
             let new = pseudonyms.of("S4YNNX0R123456");
             let text = |text: &str| dictionary.replace_text(text);
-            assert_eq!(text("nqn.1994:S4YNNX0R123456:x s4ynnx0r123456"), format!("nqn.1994:{new}:x {}", new.to_lowercase()));
+            assert_eq!(
+                text("nqn.1994:S4YNNX0R123456:x s4ynnx0r123456"),
+                format!("nqn.1994:{new}:x {}", new.to_lowercase())
+            );
             let hex = |text: &str| hexadecimal(text.as_bytes());
             assert_eq!(text(&format!("144d-{}-1", hex("S4YNNX0R123456"))), format!("144d-{}-1", hex(&new)));
             let swap = |text: &str| super::super::identity::swapped(text.as_bytes());

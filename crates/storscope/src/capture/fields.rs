@@ -147,10 +147,12 @@ fn transport_address(text: &str, visitor: &mut dyn Visitor) -> String {
             let value = padded(value, |value| {
                 let parts = pseudonym::parts(value);
                 // `nn-0x…:pn-0x…` of Fibre Channel, or an address of the Internet.
-                let names = value.contains("0x").then(|| parts.into_iter().map(|(is_word, part)| match is_word {
-                    true if part.len() > 2 => prefixed(part, Kind::Wwn, visitor),
-                    _ => part.to_owned(),
-                }));
+                let names = value.contains("0x").then(|| {
+                    parts.into_iter().map(|(is_word, part)| match is_word {
+                        true if part.len() > 2 => prefixed(part, Kind::Wwn, visitor),
+                        _ => part.to_owned(),
+                    })
+                });
                 match names {
                     Some(names) => names.collect(),
                     None => visitor.identity(Kind::Serial, value),
@@ -298,7 +300,10 @@ mod tests {
         let (_, seen) = visited("sys/block/dm-0/dm/uuid", "CRYPT-LUKS2-0123456789abcdef0123456789abcdef-luks-home\n");
         assert!(seen.contains(&found(Kind::Hex, "0123456789abcdef0123456789abcdef")), "{seen:?}");
         let (text, seen) = visited("sys/block/dm-0/dm/uuid", "part1-mpath-3600508b1001c0001\n");
-        assert_eq!((text.as_str(), seen), ("part1-mpath-3aaaaaaaaaaaaaaaa\n", vec![found(Kind::Wwn, "600508b1001c0001")]));
+        assert_eq!(
+            (text.as_str(), seen),
+            ("part1-mpath-3aaaaaaaaaaaaaaaa\n", vec![found(Kind::Wwn, "600508b1001c0001")])
+        );
     }
 
     #[test]

@@ -103,17 +103,8 @@ pub(super) fn reach(lower: &str, kind: Kind, protected: &Protected) -> Reach {
 /// True for text that tells no two devices apart: nothing, one character repeated, zeros after the first character, or
 /// a word that vendors leave in.
 pub(super) fn says_nothing(text: &str) -> bool {
-    const FILLERS: [&str; 9] = [
-        "none",
-        "n/a",
-        "unknown",
-        "serial number",
-        "default string",
-        "0123456789",
-        "scrubbed",
-        "localhost",
-        "(none)",
-    ];
+    const FILLERS: [&str; 9] =
+        ["none", "n/a", "unknown", "serial number", "default string", "0123456789", "scrubbed", "localhost", "(none)"];
     let lower = text.trim().to_ascii_lowercase();
     let mut rest = lower.chars();
     let first = rest.next();

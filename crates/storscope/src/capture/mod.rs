@@ -25,9 +25,9 @@ mod write;
 use crate::cli::CaptureArgs;
 use anyhow::Context;
 use std::fmt::Write;
+use std::path::Path;
 use storscope_collect::root::Root;
 use storscope_collect::select::Selection;
-use std::path::Path;
 use tree::Tree;
 
 /// Writes a capture of the host that is meant.
@@ -45,21 +45,21 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     println!("{} files, links and folders, {} kB in {}", tree.len(), tree.bytes().div_ceil(1000), args.dir.display());
     match args.keep_serials {
         true => println!("Serial numbers and names are in it as they are (--keep-serials)."),
-        false => println!("Serial numbers and names are replaced by pseudonyms; look through it before you hand it on."),
+        false => {
+            println!("Serial numbers and names are replaced by pseudonyms; look through it before you hand it on.")
+        }
     }
     for note in &notes {
         println!("left out: {}", note.escape_debug());
     }
     println!("Look at it with: storscope status --root {}", args.dir.display());
+    if notes.iter().any(|note| note.contains(desk::HANGS)) {
+        println!("The capture is complete, but a read still hangs: this process may not end until the device answers.");
+    }
     Ok(())
 }
 
-fn capture(
-    host: &Root,
-    selection: &Selection,
-    dir: &Path,
-    keep: bool,
-) -> anyhow::Result<(Tree, Vec<String>)> {
+fn capture(host: &Root, selection: &Selection, dir: &Path, keep: bool) -> anyhow::Result<(Tree, Vec<String>)> {
     let gathered = gather::gather(host, selection);
     if keep {
         let about = about(&gathered.notes, keep);

@@ -10,8 +10,25 @@ const MAX_TRIES: u32 = 64;
 
 /// Parts of device-mapper names that say what a volume is for.
 const STRUCTURE: [&str; 19] = [
-    "cdata", "cmeta", "corig", "cow", "crypt", "integrity", "luks1", "luks2", "lvm", "mpath", "plain", "pool", "real",
-    "rimage", "rmeta", "tdata", "tmeta", "verity", "vpool",
+    "cdata",
+    "cmeta",
+    "corig",
+    "cow",
+    "crypt",
+    "integrity",
+    "luks1",
+    "luks2",
+    "lvm",
+    "mpath",
+    "plain",
+    "pool",
+    "real",
+    "rimage",
+    "rmeta",
+    "tdata",
+    "tmeta",
+    "verity",
+    "vpool",
 ];
 
 /// A random key for a keyed hash: the standard library's SipHash, with keys from the operating system.
@@ -109,7 +126,8 @@ pub(super) fn parts(text: &str) -> Vec<(bool, &str)> {
         let end = if first == '\\' && octal {
             4
         } else {
-            rest.find(|c: char| c.is_alphanumeric() != word || (c == '\\' && !word)).filter(|end| *end > 0)
+            rest.find(|c: char| c.is_alphanumeric() != word || (c == '\\' && !word))
+                .filter(|end| *end > 0)
                 .unwrap_or(if first == '\\' { 1 } else { rest.len() })
         };
         let (part, after) = rest.split_at(end);

@@ -159,7 +159,9 @@ impl Known {
         let names = fields::nqn_names(nqn, &collector);
         let holds_serial = |name: &String| {
             let lower = name.to_ascii_lowercase();
-            self.identities.iter().any(|(known, kind, _)| kind == Kind::Serial && known.len() > 3 && lower.contains(known))
+            self.identities
+                .iter()
+                .any(|(known, kind, _)| kind == Kind::Serial && known.len() > 3 && lower.contains(known))
         };
         let unknown: Vec<String> = names.into_iter().filter(|name| !holds_serial(name)).collect();
         unknown.iter().for_each(|name| self.identities.add(Kind::Name, name));
@@ -191,7 +193,8 @@ impl Known {
 /// The part of an array's kernel name that people chose: `md_NAME`.
 fn array_name(kernel_name: &str) -> Option<&str> {
     let name = kernel_name.strip_prefix("md_")?;
-    let numbered = name.strip_prefix('d').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'p'));
+    let numbered =
+        name.strip_prefix('d').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'p'));
     (!numbered).then_some(name)
 }
 

@@ -1,8 +1,6 @@
 //! The part of sysfs that the agent reads, found the way it finds it: by links, never by composed names.
 
-use super::attributes::{
-    BLOCK, CONTROLLER, DEVICE, END_DEVICE, FUNCTION, LINK, QUEUE, RELATIONS, STACKED, USB,
-};
+use super::attributes::{BLOCK, CONTROLLER, DEVICE, END_DEVICE, FUNCTION, LINK, QUEUE, RELATIONS, STACKED, USB};
 use super::desk::Desk;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -36,8 +36,20 @@ const HOST: &str = "kestrel-17.widgetworks.example";
 
 /// Everything that must not be left: numbers, texts, and words.
 const NUMBERS: [&str; 14] = [
-    CARD, NGUID, EUI, SATA_WWN, SAS_WWN, SAS_ADDRESS, ENCLOSURE, HOST_UUID, BOOT_UUID, MD_UUID, LUKS_UUID, BTRFS_UUID,
-    FABRIC_SERIAL, USB_SERIAL,
+    CARD,
+    NGUID,
+    EUI,
+    SATA_WWN,
+    SAS_WWN,
+    SAS_ADDRESS,
+    ENCLOSURE,
+    HOST_UUID,
+    BOOT_UUID,
+    MD_UUID,
+    LUKS_UUID,
+    BTRFS_UUID,
+    FABRIC_SERIAL,
+    USB_SERIAL,
 ];
 const TEXTS: [&str; 9] =
     [NVME_SERIAL, SATA_SERIAL, SAS_SERIAL, VIRTIO_SERIAL, GROUP_UUID, VOLUME_UUID, ADDRESS, FABRIC_SERIAL, USB_SERIAL];
@@ -76,7 +88,10 @@ impl Host {
 
     fn block(&self, folder: &str, number: &str, files: &[(&str, &str)]) {
         let name = folder.rsplit('/').next().unwrap();
-        self.files(folder, &[("dev", number), ("size", "2097152"), ("ro", "0"), ("removable", "0"), ("stat", "1 2 3 4")]);
+        self.files(
+            folder,
+            &[("dev", number), ("size", "2097152"), ("ro", "0"), ("removable", "0"), ("stat", "1 2 3 4")],
+        );
         self.files(folder, files);
         self.files(&format!("{folder}/queue"), &[("rotational", "0"), ("logical_block_size", "512"), ("iostats", "1")]);
         self.link(&format!("sys/class/block/{name}"), &format!("../../{}", folder.strip_prefix("sys/").unwrap()));
@@ -122,7 +137,10 @@ fn procfs_of(host: &Host) {
             uuid(HOST_UUID).unwrap()
         ),
     );
-    host.file("proc/swaps", "Filename Type Size Used Priority\n/dev/dm-1 partition 1 0 -2\n/home/mariposa/swap file 1 0 -3\n");
+    host.file(
+        "proc/swaps",
+        "Filename Type Size Used Priority\n/dev/dm-1 partition 1 0 -2\n/home/mariposa/swap file 1 0 -3\n",
+    );
     host.link(&format!("dev/disk/by-uuid/{}", uuid(HOST_UUID).unwrap()), "../../nvme0n1p1");
     host.link("dev/mapper/wwgroup-ledgers", "../dm-0");
 }
@@ -131,22 +149,31 @@ fn local_nvme(host: &Host) {
     let port = "sys/devices/pci0000:00/0000:00:01.0";
     let function = format!("{port}/0000:01:00.0");
     for folder in [port, function.as_str()] {
-        host.files(folder, &[("current_link_speed", "16.0 GT/s PCIe"), ("current_link_width", "4"), ("numa_node", "0")]);
-        host.files(folder, &[("max_link_speed", "16.0 GT/s PCIe"), ("max_link_width", "4"), ("power/runtime_status", "active")]);
+        host.files(
+            folder,
+            &[("current_link_speed", "16.0 GT/s PCIe"), ("current_link_width", "4"), ("numa_node", "0")],
+        );
+        host.files(
+            folder,
+            &[("max_link_speed", "16.0 GT/s PCIe"), ("max_link_width", "4"), ("power/runtime_status", "active")],
+        );
     }
     host.file(&format!("{function}/aer_dev_correctable"), "RxErr 3\nTOTAL_ERR_COR 3\n");
     let controller = format!("{function}/nvme/nvme0");
     let nqn = format!("nqn.1994-11.com.samsung:nvme:PM9A3:2.5-inch:{NVME_SERIAL}      ");
-    host.files(&controller, &[
-        ("transport", "pcie"),
-        ("model", "SAMSUNG MZQL27T6HBLA-00A07              "),
-        ("serial", &format!("{NVME_SERIAL}      ")),
-        ("firmware_rev", "GDC5902Q"),
-        ("cntlid", "6"),
-        ("subsysnqn", &nqn),
-        ("address", "0000:01:00.0"),
-        ("state", "live"),
-    ]);
+    host.files(
+        &controller,
+        &[
+            ("transport", "pcie"),
+            ("model", "SAMSUNG MZQL27T6HBLA-00A07              "),
+            ("serial", &format!("{NVME_SERIAL}      ")),
+            ("firmware_rev", "GDC5902Q"),
+            ("cntlid", "6"),
+            ("subsysnqn", &nqn),
+            ("address", "0000:01:00.0"),
+            ("state", "live"),
+        ],
+    );
     host.link("sys/class/nvme/nvme0", &format!("../../{}", controller.strip_prefix("sys/").unwrap()));
     let wwid = format!(
         "nvme.144d-{}-{}-00000001",
@@ -155,7 +182,11 @@ fn local_nvme(host: &Host) {
     );
     let disk = format!("{controller}/nvme0n1");
     let pairs: Vec<String> = (0..8).map(|at| EUI[at * 2..at * 2 + 2].to_owned()).collect();
-    host.block(&disk, "259:0", &[("nsid", "1"), ("wwid", &wwid), ("nguid", &uuid(NGUID).unwrap()), ("eui", &pairs.join(" "))]);
+    host.block(
+        &disk,
+        "259:0",
+        &[("nsid", "1"), ("wwid", &wwid), ("nguid", &uuid(NGUID).unwrap()), ("eui", &pairs.join(" "))],
+    );
     host.link(&format!("{disk}/device"), "../../nvme0");
     host.files(&format!("{disk}/nvme0n1p1"), &[("partition", "1"), ("dev", "259:1"), ("size", "2048"), ("ro", "0")]);
     host.link("sys/class/block/nvme0n1p1", &format!("../../{}/nvme0n1p1", disk.strip_prefix("sys/").unwrap()));
@@ -163,7 +194,8 @@ fn local_nvme(host: &Host) {
 
 fn fabrics(host: &Host) {
     let nqn = format!("nqn.2014-08.org.nvmexpress:uuid:{}", uuid(HOST_UUID).unwrap());
-    let about = [("model", "Linux"), ("serial", FABRIC_SERIAL), ("firmware_rev", "6.12.0"), ("subsysnqn", nqn.as_str())];
+    let about =
+        [("model", "Linux"), ("serial", FABRIC_SERIAL), ("firmware_rev", "6.12.0"), ("subsysnqn", nqn.as_str())];
     let controller = "sys/devices/virtual/nvme-fabrics/ctl/nvme1";
     host.files(controller, &about);
     let address = format!("traddr={ADDRESS},trsvcid=4420,src_addr=10.77.3.5");
@@ -175,7 +207,11 @@ fn fabrics(host: &Host) {
     host.link(&format!("{subsystem}/nvme1"), "../../nvme-fabrics/ctl/nvme1");
     let wwid = format!("uuid.{}", uuid(HOST_UUID).unwrap());
     host.block(&format!("{subsystem}/nvme1n1"), "259:5", &[("nsid", "1"), ("wwid", &wwid), ("hidden", "0")]);
-    host.block(&format!("{controller}/nvme1c1n1"), "259:6", &[("nsid", "1"), ("hidden", "1"), ("ana_state", "optimized")]);
+    host.block(
+        &format!("{controller}/nvme1c1n1"),
+        "259:6",
+        &[("nsid", "1"), ("hidden", "1"), ("ana_state", "optimized")],
+    );
     host.link(&format!("{subsystem}/nvme1n1/device"), "../../nvme-subsys1");
     host.link(&format!("{controller}/nvme1c1n1/device"), "../../nvme1");
 }
@@ -188,8 +224,7 @@ fn sata(host: &Host) {
     host.files(scsi, &[("state", "running"), ("wwid", &format!("naa.{SATA_WWN}"))]);
     host.file(&format!("{scsi}/vpd_pg80"), page(0x80, format!("{SATA_SERIAL:>20}").as_bytes()));
     let t10 = format!("ATA     {:40}{SATA_SERIAL:>20}", "WDC WD40EFRX-68N32N0");
-    let designators =
-        [&[2, 1, 0, 68][..], t10.as_bytes(), &[1, 3, 0, 8], number(SATA_WWN).as_slice()].concat();
+    let designators = [&[2, 1, 0, 68][..], t10.as_bytes(), &[1, 3, 0, 8], number(SATA_WWN).as_slice()].concat();
     host.file(&format!("{scsi}/vpd_pg83"), page(0x83, &designators));
     let mut identify = vec![0; 568];
     identify[56 + 20..56 + 40].copy_from_slice(&swapped(format!("{SATA_SERIAL:>20}").as_bytes()));
@@ -201,11 +236,14 @@ fn sata(host: &Host) {
 
 fn sas(host: &Host) {
     let end_device = "sys/devices/pci0000:00/0000:00:02.0/0000:03:00.0/host0/port-0:0/end_device-0:0";
-    host.files(&format!("{end_device}/sas_device/end_device-0:0"), &[
-        ("sas_address", &format!("0x{SAS_ADDRESS}")),
-        ("enclosure_identifier", &format!("0x{ENCLOSURE}")),
-        ("bay_identifier", "4"),
-    ]);
+    host.files(
+        &format!("{end_device}/sas_device/end_device-0:0"),
+        &[
+            ("sas_address", &format!("0x{SAS_ADDRESS}")),
+            ("enclosure_identifier", &format!("0x{ENCLOSURE}")),
+            ("bay_identifier", "4"),
+        ],
+    );
     let scsi = format!("{end_device}/target0:0:0/0:0:0:0");
     host.block(&format!("{scsi}/block/sdb"), "8:16", &[]);
     host.link(&format!("{scsi}/block/sdb/device"), "../../../0:0:0:0");
@@ -240,12 +278,27 @@ fn others(host: &Host) {
 
 fn stacked(host: &Host) {
     let of = |name: &str| format!("sys/devices/virtual/block/{name}");
-    host.block(&of("dm-0"), "252:0", &[("dm/name", "wwgroup-ledgers"), ("dm/uuid", &format!("LVM-{GROUP_UUID}{VOLUME_UUID}"))]);
-    host.block(&of("dm-1"), "252:1", &[("dm/name", "luks-crypthome"), ("dm/uuid", &format!("CRYPT-LUKS2-{LUKS_UUID}-luks-crypthome"))]);
+    host.block(
+        &of("dm-0"),
+        "252:0",
+        &[("dm/name", "wwgroup-ledgers"), ("dm/uuid", &format!("LVM-{GROUP_UUID}{VOLUME_UUID}"))],
+    );
+    host.block(
+        &of("dm-1"),
+        "252:1",
+        &[("dm/name", "luks-crypthome"), ("dm/uuid", &format!("CRYPT-LUKS2-{LUKS_UUID}-luks-crypthome"))],
+    );
     let groups: Vec<&str> = (0..4).map(|at| &MD_UUID[at * 8..at * 8 + 8]).collect();
-    host.block(&of("md_kestrel"), "9:127", &[("md/uuid", &groups.join(":")), ("md/level", "raid1"), ("md/raid_disks", "2")]);
+    host.block(
+        &of("md_kestrel"),
+        "9:127",
+        &[("md/uuid", &groups.join(":")), ("md/level", "raid1"), ("md/raid_disks", "2")],
+    );
     host.block(&of("loop0"), "7:0", &[("loop/backing_file", "/home/mariposa/invoices.img")]);
-    host.link(&format!("{}/slaves/sda", of("md_kestrel")), "../../../../pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda");
+    host.link(
+        &format!("{}/slaves/sda", of("md_kestrel")),
+        "../../../../pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda",
+    );
     host.link(&format!("{}/slaves/md_kestrel", of("dm-0")), "../../md_kestrel");
     let pool = format!("sys/fs/btrfs/{}/devices", uuid(BTRFS_UUID).unwrap());
     host.link(&format!("{pool}/sdb"), "../../../../class/block/sdb");
@@ -406,7 +459,12 @@ fn a_scrubbed_host_is_the_same_host_to_the_agent() {
         let node = |node: &storscope_model::sample::stack::Node| {
             let above: Vec<String> = node.above.iter().map(|name| plain(name)).collect();
             let mounts: Vec<_> = node.mounts.iter().map(|mount| (mount.fs_type.clone(), mount.point.len())).collect();
-            format!("{} {above:?} {mounts:?} {} {:?}", plain(&node.name), node.swap, node.label.as_ref().map(String::len))
+            format!(
+                "{} {above:?} {mounts:?} {} {:?}",
+                plain(&node.name),
+                node.swap,
+                node.label.as_ref().map(String::len)
+            )
         };
         stack.nodes.iter().map(node).collect()
     };

@@ -51,11 +51,6 @@ impl Tree {
         self.nodes.iter().map(|(path, node)| (path.as_str(), node))
     }
 
-    /// The entry at `path`.
-    pub(super) fn get(&self, path: &str) -> Option<&Node> {
-        self.nodes.get(path)
-    }
-
     /// The content of the file at `path`.
     pub(super) fn file(&self, path: &str) -> Option<&[u8]> {
         match self.nodes.get(path)? {

@@ -36,17 +36,7 @@ impl Protected {
     /// and firmware go by, with their words.
     pub(super) fn new(names: impl IntoIterator<Item = String>, models: impl IntoIterator<Item = String>) -> Self {
         let mut protected = Self::default();
-        let attributes = [
-            &BLOCK[..],
-            &CONTROLLER,
-            &DEVICE,
-            &END_DEVICE,
-            &FUNCTION,
-            &LINK,
-            &PROC,
-            &QUEUE,
-            &USB,
-        ];
+        let attributes = [&BLOCK[..], &CONTROLLER, &DEVICE, &END_DEVICE, &FUNCTION, &LINK, &PROC, &QUEUE, &USB];
         let stacked = STACKED.iter().flat_map(|(driver, names)| names.iter().chain([driver]));
         for word in attributes.into_iter().flatten().chain(stacked) {
             protected.word(word);
