@@ -15,6 +15,7 @@ use std::time::Duration;
 mod controller;
 mod device;
 mod host;
+mod readings;
 
 pub use controller::ControllerState;
 pub use device::{DeviceCounters, DeviceState};

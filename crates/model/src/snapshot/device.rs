@@ -1,8 +1,8 @@
 //! Everything known of one block device.
 
-use super::{SourceStats, SourceStatus, Trouble, settle};
+use super::SourceStats;
+use super::readings::readings;
 use crate::device::Device;
-use crate::event::Outcome;
 use crate::fault::Fault;
 use crate::reading::Reading;
 use crate::sample::diskstats::DiskCounters;
@@ -10,7 +10,6 @@ use crate::sample::{Sample, Source, nvme, power, probe, queue};
 use crate::time::BootTime;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What diskstats says of one device: its own line, and those of its multipath paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -52,81 +51,7 @@ impl DeviceState {
         }
     }
 
-    /// The state of every source that was asked for or answered.
-    pub fn sources(&self) -> Vec<SourceStatus> {
-        let stats = &self.stats;
-        let mut all = vec![
-            SourceStatus::of(Source::Diskstats, &self.counters, stats),
-            SourceStatus::of(Source::Queue, &self.queue, stats),
-            SourceStatus::of(Source::Power, &self.power, stats),
-            SourceStatus::of(Source::AtaPower, &self.ata_power, stats),
-            SourceStatus::of(Source::Namespace, &self.namespace, stats),
-            SourceStatus::of(Source::Probe, &self.probe, stats),
-        ];
-        all.retain(|status| status.state != "never");
-        all
-    }
-
-    /// The sources that were asked in vain the last time; allocates nothing when there is none.
-    pub fn troubles(&self) -> Vec<Trouble<'_>> {
-        let mut all = Vec::new();
-        Trouble::note(&mut all, Source::Diskstats, &self.counters);
-        Trouble::note(&mut all, Source::Queue, &self.queue);
-        Trouble::note(&mut all, Source::Power, &self.power);
-        Trouble::note(&mut all, Source::AtaPower, &self.ata_power);
-        Trouble::note(&mut all, Source::Namespace, &self.namespace);
-        Trouble::note(&mut all, Source::Probe, &self.probe);
-        all
-    }
-
-    pub(super) fn apply(&mut self, source: Source, began: BootTime, ended: BootTime, outcome: Outcome) -> bool {
-        match source {
-            Source::Queue => settle(&mut self.queue, began, ended, outcome, |sample| match sample {
-                Sample::Queue(value) => Some(*value),
-                _ => None,
-            }),
-            Source::Power => settle(&mut self.power, began, ended, outcome, |sample| match sample {
-                Sample::Power(value) => Some(value),
-                _ => None,
-            }),
-            Source::AtaPower => settle(&mut self.ata_power, began, ended, outcome, |sample| match sample {
-                Sample::AtaPower(value) => Some(value),
-                _ => None,
-            }),
-            Source::Namespace => settle(&mut self.namespace, began, ended, outcome, |sample| match sample {
-                Sample::Namespace(value) => Some(value),
-                _ => None,
-            }),
-            Source::Probe => settle(&mut self.probe, began, ended, outcome, |sample| match sample {
-                Sample::Probe(value) => Some(*value),
-                _ => None,
-            }),
-            _ => false,
-        }
-    }
-
-    pub(super) fn stall(&mut self, source: Source, since: BootTime) -> bool {
-        match source {
-            Source::Diskstats => self.counters.stall(since),
-            Source::Queue => self.queue.stall(since),
-            Source::Power => self.power.stall(since),
-            Source::AtaPower => self.ata_power.stall(since),
-            Source::Namespace => self.namespace.stall(since),
-            Source::Probe => self.probe.stall(since),
-            _ => return false,
-        }
-        true
-    }
-
-    pub(super) fn expire(&mut self, now: BootTime, limit: &dyn Fn(Source) -> Duration) {
-        self.counters.expire(now, limit(Source::Diskstats));
-        self.queue.expire(now, limit(Source::Queue));
-        self.power.expire(now, limit(Source::Power));
-        self.ata_power.expire(now, limit(Source::AtaPower));
-        self.namespace.expire(now, limit(Source::Namespace));
-        self.probe.expire(now, limit(Source::Probe));
-    }
-
+    /// Takes its own lines out of a diskstats table.
     pub(super) fn take_counters(&mut self, rows: &HashMap<&str, &DiskCounters>, began: BootTime, ended: BootTime) {
         let own = rows.get(self.device.name.as_str()).map(|counters| **counters);
         let paths: Vec<_> = self
@@ -142,5 +67,16 @@ impl DeviceState {
         } else {
             self.counters.succeed(DeviceCounters { own, paths }, began, ended);
         }
+    }
+}
+
+readings! {
+    DeviceState {
+        counters: Diskstats,
+        queue: Queue = Sample::Queue(value) => *value,
+        power: Power = Sample::Power(value) => value,
+        ata_power: AtaPower = Sample::AtaPower(value) => value,
+        namespace: Namespace = Sample::Namespace(value) => value,
+        probe: Probe = Sample::Probe(value) => *value,
     }
 }
