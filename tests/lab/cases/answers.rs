@@ -1,8 +1,12 @@
 //! The agent answers, and does not cry wolf.
 
+use super::super::drive;
 use super::super::rig::Rig;
 use anyhow::{Result, ensure};
 use std::time::Duration;
+
+/// Long enough for every source to have been read once.
+const ALL_READ: Duration = Duration::from_secs(20);
 
 pub(super) fn run(rig: &Rig) -> Result<()> {
     let guest = rig.guest();
@@ -11,8 +15,11 @@ pub(super) fn run(rig: &Rig) -> Result<()> {
     }
     ensure!(guest.get("/nothing")?.status == 404, "an unknown path is not 404");
     ensure!(guest.request("POST", "/metrics", "Content-Length: 0\r\n")?.status == 405, "POST is not 405");
-    // Long enough for every source to have been read once.
-    let quiet = |scrape: &super::super::scrape::Scrape| {
+    let controllers = drive::nvme_controllers(&guest)?.len();
+    rig.eventually(ALL_READ, |scrape| {
+        // Asked last, and of every controller.
+        let asked = scrape.all("storscope_source_up", &[("source", "firmware_slots")]).len();
+        ensure!(asked == controllers, "firmware slots asked of {asked} of {controllers} controllers");
         let down: Vec<_> =
             scrape.all("storscope_source_up", &[]).into_iter().filter(|series| series.value == 0.0).collect();
         ensure!(down.is_empty(), "sources down: {down:?}");
@@ -23,6 +30,5 @@ pub(super) fn run(rig: &Rig) -> Result<()> {
             .collect();
         ensure!(alarms.is_empty(), "findings on healthy drives: {alarms:?}");
         Ok(())
-    };
-    rig.eventually(Duration::from_secs(15), quiet)
+    })
 }

@@ -61,7 +61,7 @@ impl Agent {
     pub(crate) fn start(&self, run: Run<'_>) -> Result<()> {
         let directory = "/run/storscope";
         self.guest.sh(&format!(
-            "mkdir -p {directory}/state && cp -u /host/storscope {BINARY} && chmod -R a+rwX {directory} && \
+            "mkdir -p {directory}/state && rm -f {directory}/pid && cp -u /host/storscope {BINARY} && chmod -R a+rwX {directory} && \
              cat >{directory}/agent.toml <<\"TOML\"\n{}\nTOML",
             run.configuration
         ))?;
@@ -91,8 +91,9 @@ impl Agent {
         eventually(STOP_LIMIT, || if self.runs() { bail!("the agent does not end") } else { Ok(()) })
     }
 
+    /// Whether it is there, or about to be.
     fn runs(&self) -> bool {
-        self.guest.sh("kill -0 $(cat /run/storscope/pid)").is_ok()
+        self.guest.sh("[ ! -e /run/storscope/pid ] || kill -0 $(cat /run/storscope/pid)").is_ok()
     }
 
     /// Its log, both streams.

@@ -3,19 +3,22 @@
 use super::guest::Guest;
 use anyhow::{Context, Result, anyhow, bail};
 
-/// Prints, a line a controller: kernel name, serial, PCI address, block devices.
+/// Prints, a line a controller: kernel name, serial, PCI address, block devices. Only the shell's own commands: a
+/// process is slow under emulation. A controller on fabrics has no address here, or one with `=` in it.
 const CONTROLLERS: &str = r#"
 for controller in /sys/class/nvme/nvme*; do
-    name=$(basename "$controller")
-    blocks=""
-    for block in /sys/block/nvme*; do
-        [ "$(cat "$block/hidden" 2>/dev/null)" = 1 ] && continue
-        case "$(readlink -f "$block/device")" in
-            */"$name") blocks="$blocks $(basename "$block")" ;;
-            *nvme-subsys*) [ -e "$block/device/$name" ] && blocks="$blocks $(basename "$block")" ;;
-        esac
+    name=${controller##*/} address="" blocks=""
+    read -r serial <"$controller/serial"
+    read -r address <"$controller/address"
+    case "$address" in *=*) address="" ;; esac
+    for folder in "$controller" /sys/class/nvme-subsystem/*; do
+        [ "$folder" = "$controller" ] || [ -e "$folder/$name" ] || continue
+        for block in "$folder"/nvme*n[0-9]*; do
+            block=${block##*/}
+            case "$block" in *c*|*\**) ;; *) blocks="$blocks $block" ;; esac
+        done
     done
-    echo "$name $(cat "$controller/serial") $(cat "$controller/address" 2>/dev/null | tr ',' ' ' | head -n 1 | cut -d' ' -f1)|$blocks"
+    echo "$name $serial $address|$blocks"
 done
 "#;
 

@@ -13,7 +13,7 @@ const HTTP_LIMIT: Duration = Duration::from_secs(10);
 /// Largest answer of a shell or of the agent.
 const LARGEST_ANSWER: usize = 32 << 20;
 /// Pause between two tries of [`eventually`].
-const RETRY: Duration = Duration::from_millis(250);
+const RETRY: Duration = Duration::from_millis(500);
 /// What the shell prints after a command, before its exit status.
 const STATUS_MARK: &str = "\nLAB-STATUS ";
 /// Digits of an exit status.
