@@ -4,8 +4,9 @@ use crate::exchange::{self, Answer};
 use crate::figures::Figures;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -45,14 +46,23 @@ struct Lines {
 pub(crate) struct Agent {
     child: Child,
     log: Arc<Lines>,
+    /// Its configuration, read again on SIGHUP.
+    quick: Option<tempfile::NamedTempFile>,
     /// Where it listens.
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
 impl Agent {
-    /// Replays the host in `root`, listening on a free port of the loopback.
+    /// Replays the host in `root`, listening on a free port of the loopback. Without a configuration of the caller it
+    /// looks at everything every second that may be looked at so often.
     pub(crate) fn replay(root: &Path, more: &[&str]) -> Self {
-        let agent = Self::serve(&[&["--root", root.to_str().unwrap(), "--listen", "127.0.0.1:0"], more].concat());
+        let arguments = [&["--root", root.to_str().unwrap(), "--listen", "127.0.0.1:0"], more].concat();
+        let quick = quick();
+        let mut agent = match more.contains(&"--config") {
+            true => Self::serve(&arguments),
+            false => Self::serve(&[&arguments[..], &["--config", quick.path().to_str().unwrap()]].concat()),
+        };
+        agent.quick = Some(quick);
         agent.wait_ready();
         agent
     }
@@ -76,7 +86,7 @@ impl Agent {
             lines.lines.lock().unwrap().1 = true;
             lines.came.notify_all();
         });
-        let mut agent = Self { child, log, addresses: Vec::new() };
+        let mut agent = Self { child, log, quick: None, addresses: Vec::new() };
         let wanted = arguments.iter().filter(|argument| **argument == "--listen").count().max(1);
         agent.wait_log("/status", wanted);
         agent.addresses = agent
@@ -126,7 +136,7 @@ impl Agent {
         Figures::parse(&self.text("/metrics"))
     }
 
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text("/status.json")).unwrap()
     }
 
@@ -141,17 +151,21 @@ impl Agent {
         wait(what, || Some(self.figures()).filter(|figures| enough(figures)))
     }
 
-    /// Waits until every source of every subject was read once, and gives the figures.
+    /// Waits until everything was looked at and the next look changed nothing in what can be read, and gives the
+    /// figures.
     pub(crate) fn wait_settled(&self) -> Figures {
         self.wait_ready();
+        let mut before = (Value::Null, Vec::new());
         wait("every source", || {
             let status = self.json();
-            let host = status["host"]["sources"].as_array().unwrap().iter();
-            let of = |list: &str| status[list].as_array().unwrap().clone();
-            let others: Vec<serde_json::Value> = [of("devices"), of("controllers")].concat();
-            let others = others.iter().flat_map(|one| one["sources"].as_array().unwrap().iter());
-            let waiting = host.chain(others).any(|source| source["state"] == "never" && source["source"] != "probe");
-            (!waiting).then(|| self.figures())
+            let states = states(&status);
+            let waiting = states.iter().any(|(_, source, state)| state == "never" && source != "probe");
+            let now = (status["time"].clone(), states);
+            if waiting || before.1 != now.1 {
+                before = now;
+                return None;
+            }
+            (before.0 != now.0).then(|| self.figures())
         })
     }
 
@@ -180,6 +194,27 @@ impl Drop for Agent {
             eprintln!("log of the agent:\n{}", self.log().join("\n"));
         }
     }
+}
+
+/// A configuration with the shortest periods.
+fn quick() -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let text = "[periods]\ntick = \"1s\"\nlink = \"1s\"\nqueue = \"1s\"\nsmart = \"5s\"\nrescan = \"5s\"\n";
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+/// Subject, name and state of every source in a status.
+fn states(status: &Value) -> Vec<(String, String, String)> {
+    let empty = Vec::new();
+    let of = |list: &str| status[list].as_array().unwrap_or(&empty).iter();
+    let subjects = std::iter::once(&status["host"]).chain(of("devices")).chain(of("controllers"));
+    let text = |value: &Value| value.as_str().unwrap_or("host").to_owned();
+    let sources = |subject: &Value| {
+        let all = subject["sources"].as_array().unwrap().iter();
+        all.map(|one| (text(&subject["name"]), text(&one["source"]), text(&one["state"]))).collect::<Vec<_>>()
+    };
+    subjects.flat_map(sources).collect()
 }
 
 /// Looks again and again until `look` finds something.

@@ -2,14 +2,20 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test may panic")]
 
 mod agent;
+mod cases;
 mod exchange;
 mod figures;
 mod golden;
+mod hostile;
 mod http;
 mod made_up;
+mod many_devices;
+mod multipath;
+mod odd_input;
 mod restart;
 mod server;
 mod status_command;
+mod whole_host;
 
 #[allow(dead_code, reason = "the tests of discovery use more of it")]
 #[path = "../../crates/collect/src/discovery/fixture.rs"]
