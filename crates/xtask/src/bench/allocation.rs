@@ -3,13 +3,14 @@
 use super::criterion::output;
 use super::figure::Figure;
 use anyhow::Context;
+use std::path::Path;
 
 /// Runs the count: memory that is kept from scrape to scrape would grow without end.
 ///
 /// # Errors
 /// When it does not run.
-pub(super) fn measure() -> anyhow::Result<[Figure; 2]> {
-    let text = output("storscope-export", "allocation", &[])?;
+pub(super) fn measure(program: &Path) -> anyhow::Result<[Figure; 2]> {
+    let text = output(program, &[])?;
     let number = |name: &str| {
         let mut words = text.split_whitespace().skip_while(|word| *word != name).skip(1);
         let found = words.next().and_then(|word| word.parse::<i64>().ok());

@@ -1,42 +1,38 @@
 //! Criterion's benchmarks, run within a limit, their medians read from what they print.
 
-use crate::steps::cargo;
 use anyhow::{Context, bail};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Longest run of one benchmark program, building it included.
-const LIMIT: &str = "900";
+/// Longest run of one benchmark program, in seconds.
+const LIMIT: &str = "300";
 
 /// Names of benchmarks and nanoseconds an iteration.
 pub(super) type Times = Vec<(String, f64)>;
 
-/// Runs one benchmark program of a package.
+/// Runs one program of benchmarks.
 ///
 /// # Errors
-/// When it cannot be built, fails, or is not done in time.
-pub(super) fn run(package: &str, bench: &str) -> anyhow::Result<Times> {
+/// When it fails or is not done in time.
+pub(super) fn run(program: &Path) -> anyhow::Result<Times> {
     let options = ["--output-format", "bencher", "--warm-up-time", "1", "--measurement-time", "5"];
-    let times = parse(&output(package, bench, &options)?);
+    let times = parse(&output(program, &options)?);
     if times.is_empty() {
-        bail!("{package}: {bench} printed no times");
+        bail!("{} printed no times", program.display());
     }
     Ok(times)
 }
 
-/// What a benchmark program prints when run with `options`.
+/// What a program of benchmarks prints when run with `options`.
 ///
 /// # Errors
 /// As [`run`].
-pub(super) fn output(package: &str, bench: &str, options: &[&str]) -> anyhow::Result<String> {
-    let cargo = cargo(&["bench", "--quiet", "--locked", "--package", package, "--bench", bench, "--"]);
+pub(super) fn output(program: &Path, options: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", LIMIT]).arg(cargo.get_program()).args(cargo.get_args()).args(options);
-    if let Some(directory) = cargo.get_current_dir() {
-        command.current_dir(directory);
-    }
+    command.args(["--kill-after=5", LIMIT]).arg(program).arg("--bench").args(options);
     let done = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cannot start timeout")?;
     if !done.status.success() {
-        bail!("benchmark {bench} of {package} ended with {}", done.status);
+        bail!("{} ended with {}", program.display(), done.status);
     }
     Ok(String::from_utf8(done.stdout)?)
 }

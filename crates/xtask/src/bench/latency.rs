@@ -2,7 +2,6 @@
 
 use super::figure::{Figure, median};
 use super::loops::{self, Loops};
-use crate::steps::{self, cargo};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +11,7 @@ const LIMIT: f64 = 1.15;
 /// Size of the device.
 const BYTES: usize = 64 << 20;
 /// Reads a run.
-const READS: &str = "20000";
+const READS: u32 = 20_000;
 /// Longest run, in seconds.
 const SECONDS: &str = "60";
 
@@ -20,26 +19,15 @@ const SECONDS: &str = "60";
 ///
 /// # Errors
 /// When a run fails.
-pub(super) fn measure(pairs: u16) -> anyhow::Result<Vec<Figure>> {
+pub(super) fn measure(probe: &Path, pairs: u16) -> anyhow::Result<Vec<Figure>> {
     if let Some(why) = loops::missing().or_else(|| loops::lacks("fio", "--version")) {
         return Ok(vec![Figure::not_run(why)]);
     }
-    steps::run(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--locked",
-        "--release",
-        "--package",
-        "storscope-probe",
-        "--example",
-        "p50",
-    ]))?;
-    let probe = steps::target().join("release/examples/p50");
-    let mut figures = compared("over a file on disk", &Loops::on_disk(BYTES)?, &probe, pairs)?;
+    let mut figures = compared("over a file on disk", &Loops::on_disk(BYTES)?, probe, pairs)?;
     figures.extend(compared(
         "over a file in memory",
         &Loops::in_memory(1, BYTES, loops::Content::Written)?,
-        &probe,
+        probe,
         pairs,
     )?);
     Ok(figures)
@@ -70,7 +58,7 @@ fn compared(what: &str, device: &Loops, probe: &Path, pairs: u16) -> anyhow::Res
 
 fn probe_p50(program: &Path, node: &Path, stat: &Path) -> anyhow::Result<f64> {
     let mut command = bounded(program);
-    let text = output(command.arg(node).arg(stat).args([READS, "io_uring"]))?;
+    let text = output(command.arg(node).arg(stat).args([&READS.to_string(), "io_uring"]))?;
     let mut words = text.split_whitespace().skip_while(|word| *word != "p50_ns").skip(1);
     let p50 = words.next().with_context(|| format!("the probe printed {text}"))?;
     if text.contains("errors") {
@@ -83,8 +71,8 @@ fn fio_p50(node: &Path) -> anyhow::Result<f64> {
     let mut command = bounded(&PathBuf::from("fio"));
     command.args(["--name=probe", "--readonly", "--direct=1", "--rw=randread", "--bs=4k", "--iodepth=1"]);
     command.args(["--ioengine=io_uring", "--lat_percentiles=1", "--clat_percentiles=0", "--output-format=json"]);
-    command.args(["--norandommap", "--size=100%"]).arg(format!("--filename={}", node.display()));
-    command.args(["--loops=100", &format!("--number_ios={READS}")]);
+    command.args(["--norandommap", &format!("--io_size={}", READS * 4096)]);
+    command.arg(format!("--filename={}", node.display()));
     let json: serde_json::Value = serde_json::from_str(&output(&mut command)?)?;
     let p50 = json.pointer("/jobs/0/read/lat_ns/percentile/50.000000").and_then(serde_json::Value::as_f64);
     p50.context("fio gave no p50")

@@ -11,6 +11,7 @@ mod host_load;
 mod http;
 mod latency;
 mod loops;
+mod programs;
 mod scrape;
 mod share;
 mod thousand;
@@ -21,6 +22,8 @@ mod usage;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use figure::{Figure, Verdict};
+use programs::Bench;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Options of `bench`.
@@ -68,14 +71,26 @@ impl Part {
         }
     }
 
-    fn measure(self, args: &BenchArgs) -> anyhow::Result<Vec<Figure>> {
-        match self {
-            Self::A => encoding::measure(),
-            Self::B => scrape::measure(),
-            Self::C => tick::measure(),
-            Self::D => share::measure(Duration::from_secs(args.seconds.into()), args.ticks),
-            Self::E => thousand::measure(),
-            Self::F => latency::measure(args.pairs),
+    /// The programs that it runs.
+    fn build(self) -> anyhow::Result<Vec<PathBuf>> {
+        let benches: &[Bench] = match self {
+            Self::A => &[("storscope-export", "encode"), ("storscope-export", "allocation")],
+            Self::C => &[("storscope-collect", "diskstats"), ("storscope-model", "tick")],
+            Self::B | Self::D | Self::E => return Ok(vec![programs::agent()?]),
+            Self::F => return Ok(vec![programs::probe()?]),
+        };
+        benches.iter().map(|bench| programs::bench(*bench)).collect()
+    }
+
+    fn measure(self, programs: &[PathBuf], args: &BenchArgs) -> anyhow::Result<Vec<Figure>> {
+        match (self, programs) {
+            (Self::A, [encode, allocation]) => encoding::measure(encode, allocation),
+            (Self::B, [agent]) => scrape::measure(agent),
+            (Self::C, [diskstats, tick]) => tick::measure(diskstats, tick),
+            (Self::D, [agent]) => share::measure(agent, Duration::from_secs(args.seconds.into()), args.ticks),
+            (Self::E, [agent]) => thousand::measure(agent),
+            (Self::F, [probe]) => latency::measure(probe, args.pairs),
+            (part, programs) => bail!("{part:?} cannot be measured with {programs:?}"),
         }
     }
 }
@@ -86,12 +101,14 @@ impl Part {
 /// When a figure misses its goal or a part failed.
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<()> {
     let parts = if args.parts.is_empty() { Part::value_variants() } else { &args.parts };
+    eprintln!("==> building");
+    let built = parts.iter().map(|part| Ok((*part, part.build()?))).collect::<anyhow::Result<Vec<_>>>()?;
     let before = host_load::read();
     let begun = Instant::now();
     let mut table = Vec::new();
-    for part in parts {
+    for (part, programs) in built {
         eprintln!("==> {}", part.title());
-        let figures = part.measure(args).unwrap_or_else(|error| vec![Figure::failed(&error)]);
+        let figures = part.measure(&programs, args).unwrap_or_else(|error| vec![Figure::failed(&error)]);
         table.push((part.title(), figures));
     }
     println!("{}", host_load::describe(&before, &host_load::read(), begun.elapsed()));

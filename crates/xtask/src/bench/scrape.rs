@@ -11,6 +11,8 @@ use super::usage;
 use crate::expose::Agent;
 use anyhow::Context;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -44,7 +46,7 @@ struct Times {
 ///
 /// # Errors
 /// When one does not start or answer.
-pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
+pub(super) fn measure(program: &Path) -> anyhow::Result<Vec<Figure>> {
     if let Some(why) = loops::missing().or_else(|| loops::lacks(exporter::PROGRAM, "--version")) {
         return Ok(vec![Figure::not_run(why)]);
     }
@@ -52,7 +54,7 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
     let config = loops.folder().join("config.toml");
     fs::write(&config, "[periods]\ntick = \"1s\"\n")?;
     let config = config.to_str().context("a path that is not UTF-8")?;
-    let agent = Agent::start(true, &["--config", config, "--only", &loops.pattern()])?;
+    let agent = Agent::launch(Command::new(program), &["--config", config, "--only", &loops.pattern()])?;
     let peer = Exporter::start(&loops.pattern())?;
     let mut pair =
         Pair { agent: Client::connect(agent.address())?, peer: Client::connect(peer.address())?, agent_first: true };

@@ -9,6 +9,8 @@ use super::usage;
 use crate::expose::Agent;
 use anyhow::Context;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,14 +41,14 @@ struct Cost {
 ///
 /// # Errors
 /// When it does not start, or ends.
-pub(super) fn measure(time: Duration, ticks: u16) -> anyhow::Result<Vec<Figure>> {
+pub(super) fn measure(program: &Path, time: Duration, ticks: u16) -> anyhow::Result<Vec<Figure>> {
     if let Some(why) = loops::missing() {
         return Ok(vec![Figure::not_run(why)]);
     }
     let loops = Loops::in_memory(DEVICES, BYTES, Content::Written)?;
     let trickle = Trickle::start(&loops.nodes())?;
-    let without = cost(&loops, "[probe]\nenabled = false\n", time)?;
-    let with = cost(&loops, "", time)?;
+    let without = cost(program, &loops, "[probe]\nenabled = false\n", time)?;
+    let with = cost(program, &loops, "", time)?;
     let over = format!("of a core over {:.0} s", with.seconds);
     let mut figures = vec![
         Figure::at_most(format!("without probes, {over}"), without.percent, WITHOUT, "%"),
@@ -60,20 +62,20 @@ pub(super) fn measure(time: Duration, ticks: u16) -> anyhow::Result<Vec<Figure>>
             format!("{:.1} us", each * 1e6),
         ));
     }
-    figures.extend(memory(&loops, ticks)?);
+    figures.extend(memory(program, &loops, ticks)?);
     trickle.end()?;
     Ok(figures)
 }
 
-fn start(loops: &Loops, config: &str) -> anyhow::Result<Agent> {
+fn start(program: &Path, loops: &Loops, config: &str) -> anyhow::Result<Agent> {
     let file = loops.folder().join("config.toml");
     fs::write(&file, config)?;
     let file = file.to_str().context("a path that is not UTF-8")?;
-    Agent::start(true, &["--config", file, "--only", &loops.pattern()])
+    Agent::launch(Command::new(program), &["--config", file, "--only", &loops.pattern()])
 }
 
-fn cost(loops: &Loops, config: &str, time: Duration) -> anyhow::Result<Cost> {
-    let agent = start(loops, config)?;
+fn cost(program: &Path, loops: &Loops, config: &str, time: Duration) -> anyhow::Result<Cost> {
+    let agent = start(program, loops, config)?;
     thread::sleep(SETTLE);
     let mut client = Client::connect(agent.address())?;
     let reads_before = reads(&mut client)?;
@@ -95,8 +97,8 @@ fn reads(client: &mut Client) -> anyhow::Result<f64> {
 
 /// One tick a second instead of one in five, so that an hour's worth of ticks does not take an hour. Windows and the
 /// budget of probes go by time: they see only that much of it.
-fn memory(loops: &Loops, ticks: u16) -> anyhow::Result<[Figure; 3]> {
-    let agent = start(loops, "[periods]\ntick = \"1s\"\n")?;
+fn memory(program: &Path, loops: &Loops, ticks: u16) -> anyhow::Result<[Figure; 3]> {
+    let agent = start(program, loops, "[periods]\ntick = \"1s\"\n")?;
     let mut client = Client::connect(agent.address())?;
     let end = Instant::now() + Duration::from_secs(ticks.into());
     let early = Instant::now() + Duration::from_secs(u64::from(ticks) / 10);

@@ -5,8 +5,9 @@ use super::http::Client;
 use super::loops::{self, Content, Loops};
 use super::trickle::Trickle;
 use super::usage;
-use crate::expose::{self, Agent};
+use crate::expose::Agent;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,11 +27,10 @@ const TIME: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// When it does not start, or ends.
-pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
+pub(super) fn measure(program: &Path) -> anyhow::Result<Vec<Figure>> {
     if let Some(why) = loops::missing().or_else(|| loops::lacks("prlimit", "--version")) {
         return Ok(vec![Figure::not_run(why)]);
     }
-    let program = expose::build(true)?;
     let loops = Loops::in_memory(DEVICES, BYTES, Content::Sparse)?;
     let trickle = Trickle::start(&loops.nodes())?;
     let mut command = Command::new("prlimit");

@@ -2,6 +2,7 @@
 
 use super::criterion::{run, time};
 use super::figure::Figure;
+use std::path::Path;
 
 /// Devices and most milliseconds.
 const GOALS: [(u16, f64); 2] = [(24, 1.0), (1000, 20.0)];
@@ -11,9 +12,9 @@ const GOALS: [(u16, f64); 2] = [(24, 1.0), (1000, 20.0)];
 ///
 /// # Errors
 /// When a benchmark does not run.
-pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
-    let reads = run("storscope-collect", "diskstats")?;
-    let ticks = run("storscope-model", "tick")?;
+pub(super) fn measure(diskstats: &Path, tick: &Path) -> anyhow::Result<Vec<Figure>> {
+    let reads = run(diskstats)?;
+    let ticks = run(tick)?;
     let mut figures = Vec::new();
     for (devices, limit) in GOALS {
         let read = time(&reads, &format!("/read/{devices}"))? / 1e6;
