@@ -74,10 +74,14 @@ async fn serve(args: &ServeArgs, config: Config, log: &logging::Log) -> anyhow::
             }
             () = settled, if due.is_some() => {
                 due = None;
-                tick.reset();
                 agent.turn();
+                tick.reset();
             }
-            _ = tick.tick() => agent.turn(),
+            // A whole period after each analysis, however long it took, is for events and requests.
+            _ = tick.tick() => {
+                agent.turn();
+                tick.reset();
+            }
             _ = save.tick() => agent.save(),
             _ = hangup.recv() => {
                 agent.reload(args, log);
