@@ -12,6 +12,7 @@ mod made_up;
 mod many_devices;
 mod multipath;
 mod odd_input;
+mod real_hosts;
 mod restart;
 mod server;
 mod status_command;
@@ -23,6 +24,12 @@ mod fixture;
 
 #[path = "../../crates/export/tests/exposition/mod.rs"]
 mod exposition;
+
+#[path = "../../crates/collect/tests/realdata/mod.rs"]
+mod realdata;
+
+#[path = "../../crates/collect/tests/ttar/mod.rs"]
+mod ttar;
 
 #[path = "../../crates/collect/src/unprivileged.rs"]
 mod unprivileged;
