@@ -1,5 +1,6 @@
 //! A drive whose reads do not come back.
 
+use super::super::guest::eventually;
 use super::super::rig::Rig;
 use super::super::scrape::Scrape;
 use super::super::topology::serial::{NVME_CRYPT, NVME_FREE, SATA_ROTATING};
@@ -13,6 +14,8 @@ const HANG: Duration = Duration::from_secs(20);
 const FOUND_WITHIN: Duration = Duration::from_secs(40);
 /// The analysis waits 30 s before a full queue is a hang.
 const FULL_QUEUE_FOUND_WITHIN: Duration = Duration::from_secs(75);
+/// Start of the load generator.
+const FILLED_WITHIN: Duration = Duration::from_secs(15);
 /// Recovery: the next burst, which an idle device gets late.
 const RECOVERED_WITHIN: Duration = Duration::from_secs(40);
 /// Slowest answer while a drive hangs, under emulation.
@@ -24,8 +27,6 @@ pub(super) fn free_tags(rig: &Rig) -> Result<()> {
     let sick = rig.nvme(NVME_FREE)?;
     let device = sick.block()?.to_owned();
     let fault = rig.hang(NVME_FREE)?;
-    // The throttle lets one request pass.
-    rig.guest().background(&format!("dd if=/dev/{device} of=/dev/null bs=4k count=1 iflag=direct"), "/run/dd.log")?;
     rig.eventually(FOUND_WITHIN, |scrape| stalled(scrape, &device))?;
     while_hanging(rig, &device, |scrape| {
         let controller = [("controller", sick.controller.as_str())];
@@ -43,14 +44,21 @@ pub(super) fn full_queue(rig: &Rig) -> Result<()> {
     let device = rig.disk(SATA_ROTATING)?;
     // At the SCSI layer's second time-out the emulator stops answering.
     rig.guest().sh(&format!("echo 600 >/sys/block/{device}/device/timeout"))?;
-    let fault = rig.hang(SATA_ROTATING)?;
+    // The queue is full before it hangs, so that the agent finds no room for a read of its own.
     rig.guest().background(
         &format!(
             "fio --name=full --filename=/dev/{device} --rw=randread --bs=4k --direct=1 --ioengine=io_uring --iodepth=256 \
-             --number_ios=256 --runtime=300"
+             --time_based --runtime=15"
         ),
         "/run/fio.log",
     )?;
+    let depth: u64 = rig.guest().sh(&format!("cat /sys/block/{device}/queue/nr_requests"))?.parse()?;
+    eventually(FILLED_WITHIN, || {
+        let flying = in_flight(rig, &device)?;
+        ensure!(flying + 1 >= depth, "{flying} of {depth} requests in flight");
+        Ok(())
+    })?;
+    let fault = rig.hang(SATA_ROTATING)?;
     rig.eventually(FULL_QUEUE_FOUND_WITHIN, |scrape| {
         stalled(scrape, &device)?;
         let skipped =
@@ -65,7 +73,8 @@ pub(super) fn full_queue(rig: &Rig) -> Result<()> {
 
 /// Requests in flight by /proc/diskstats, of a head those of its busiest path.
 fn in_flight(rig: &Rig, device: &str) -> Result<u64> {
-    let subsystem = device.rsplit_once('n').map_or(device, |(subsystem, _)| subsystem);
+    let subsystem =
+        if device.starts_with("nvme") { device.rsplit_once('n').map_or(device, |(name, _)| name) } else { device };
     let listing = rig.guest().sh("cat /proc/diskstats")?;
     let flying = listing.lines().filter_map(|line| {
         let mut fields = line.split_whitespace().skip(2);

@@ -6,6 +6,7 @@ use super::super::scrape::Scrape;
 use super::super::topology::Slot;
 use super::same;
 use anyhow::{Result, ensure};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Appearance or disappearance: by uevent, at the latest by the next scan.
@@ -19,12 +20,8 @@ const SLACK: f64 = 2.0;
 
 pub(super) fn cycles(rig: &Rig) -> Result<()> {
     let guest = rig.guest();
-    let figures = |scrape: &Scrape| -> Result<[f64; 3]> {
-        Ok([
-            scrape.value("storscope_agent_open_fds", &[])?,
-            scrape.value("storscope_agent_threads", &[])?,
-            f64::from(u32::try_from(scrape.series().len())?),
-        ])
+    let figures = |scrape: &Scrape| -> Result<[f64; 2]> {
+        Ok([scrape.value("storscope_agent_open_fds", &[])?, scrape.value("storscope_agent_threads", &[])?])
     };
     // The first cycle pays for what is made once.
     once(rig, true)?;
@@ -39,15 +36,25 @@ pub(super) fn cycles(rig: &Rig) -> Result<()> {
     })?;
     rig.eventually(SEEN_WITHIN, |scrape| {
         ensure!(listed(scrape, "LABHOT").is_none(), "what vanished is still listed");
-        for (what, (before, after)) in
-            ["descriptors", "threads", "series"].iter().zip(before.into_iter().zip(figures(scrape)?))
-        {
-            // Series may come (a reason for a skipped burst), but not one a cycle.
-            let slack = if *what == "series" { 20.0 } else { SLACK };
-            ensure!(after <= before + slack, "{what}: {before} before {CYCLES} cycles, {after} after");
+        for (what, (before, after)) in ["descriptors", "threads"].iter().zip(before.into_iter().zip(figures(scrape)?)) {
+            ensure!(after <= before + SLACK, "{what}: {before} before {CYCLES} cycles, {after} after");
         }
+        nothing_left(scrape)?;
         Ok(())
     })
+}
+
+/// Fails when a series is about a device or a controller that is not there.
+fn nothing_left(scrape: &Scrape) -> Result<()> {
+    for (label, info) in [("device", "storscope_device_info"), ("controller", "storscope_controller_info")] {
+        let there: BTreeSet<&str> = scrape.all(info, &[]).iter().map(|series| series.label(label)).collect();
+        let stray = scrape.series().iter().find(|series| {
+            let name = series.label(label);
+            !name.is_empty() && !there.contains(name)
+        });
+        ensure!(stray.is_none(), "a series of a {label} that is not there: {stray:?}");
+    }
+    Ok(())
 }
 
 fn once(rig: &Rig, watched: bool) -> Result<()> {

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 /// Length of iostat's interval.
 const INTERVAL_SECONDS: u32 = 12;
+/// Reads after which the load generator keeps its pace: four seconds of them.
+const STEADY_AFTER_READS: f64 = 560.0;
+const STEADY_WITHIN: Duration = Duration::from_secs(30);
 /// Room for the guest's noise.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -19,14 +22,17 @@ pub(super) fn equal_to_iostat(rig: &Rig) -> Result<()> {
         &format!(
             "fio --name=load --filename=/dev/{device} --rw=randrw --rwmixread=70 --bs=8k --direct=1 --iodepth=4 \
              --ioengine=io_uring --rate_iops=140,60 --time_based --runtime={}",
-            INTERVAL_SECONDS + 10
+            INTERVAL_SECONDS + 30
         ),
         "/run/fio.log",
     )?;
     // The load has to be steady before it is measured.
-    rig.eventually(Duration::from_secs(20), |scrape| {
-        ensure!(scrape.value("storscope_disk_io_now", &[("device", device)])? >= 0.0, "no counters");
-        rig.guest().sh("grep -q . /run/fio.log || sleep 2").map(drop)
+    let labels = [("device", device)];
+    let idle = rig.scrape()?.value("storscope_disk_reads_completed_total", &labels)?;
+    rig.eventually(STEADY_WITHIN, |scrape| {
+        let done = scrape.value("storscope_disk_reads_completed_total", &labels)? - idle;
+        ensure!(done > STEADY_AFTER_READS, "{done} reads since the load was started");
+        Ok(())
     })?;
     let before = rig.scrape()?;
     let report = rig.guest().sh_within(&format!("iostat -x -y -o JSON {INTERVAL_SECONDS} 1 {device}"), LIMIT)?;
@@ -35,7 +41,6 @@ pub(super) fn equal_to_iostat(rig: &Rig) -> Result<()> {
     let disk = &report["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
     let truth = |field: &str| disk[field].as_f64().with_context(|| format!("iostat: no {field}: {report}"));
     let rate = |name: &str| -> Result<f64> {
-        let labels = [("device", device)];
         let taken = |scrape: &Scrape| scrape.value("storscope_agent_view_timestamp_seconds", &[]);
         Ok((after.value(name, &labels)? - before.value(name, &labels)?) / (taken(&after)? - taken(&before)?))
     };
