@@ -18,7 +18,8 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    /// Starts it for the devices that `pattern` names; without the metrics of its own process.
+    /// Starts it for the devices that `pattern` names, in place of those that it leaves out by default; without the
+    /// metrics of its own process.
     ///
     /// # Errors
     /// When it does not listen in time.
@@ -26,6 +27,7 @@ impl Exporter {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
         let child = Command::new(PROGRAM)
             .args(["--collector.disable-defaults", "--collector.diskstats", "--web.disable-exporter-metrics"])
+            .arg("--collector.diskstats.device-exclude=")
             .arg(format!("--collector.diskstats.device-include={pattern}"))
             .arg(format!("--web.listen-address={address}"))
             .stdin(Stdio::null())

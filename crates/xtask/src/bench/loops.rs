@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use nix::unistd::Uid;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, process};
@@ -14,7 +14,10 @@ import fcntl, sys
 LOOP_CTL_REMOVE = 0x4C81
 with open(sys.argv[1]) as control:
     for number in sys.argv[2:]:
-        fcntl.ioctl(control, LOOP_CTL_REMOVE, int(number))
+        try:
+            fcntl.ioctl(control, LOOP_CTL_REMOVE, int(number))
+        except OSError:
+            pass  # taken by somebody else meanwhile
 ";
 
 /// Content of a device: reads of zeros are kept apart by the probes, so that a device must not hold any.
@@ -114,10 +117,22 @@ impl Loops {
         &self.folder
     }
 
-    /// A regular expression for just these devices.
+    /// A regular expression for just these devices, short enough for the agent with a thousand of them.
     pub(super) fn pattern(&self) -> String {
-        format!("^({})$", self.names.join("|"))
+        pattern(&self.names)
     }
+}
+
+/// Names that differ in their last character only become one alternative.
+fn pattern(names: &[String]) -> String {
+    let mut groups: BTreeMap<&str, String> = BTreeMap::new();
+    for name in names {
+        if let Some((at, last)) = name.char_indices().next_back() {
+            groups.entry(name.get(..at).unwrap_or_default()).or_default().push(last);
+        }
+    }
+    let groups: Vec<String> = groups.iter().map(|(start, last)| format!("{start}[{last}]")).collect();
+    format!("^({})$", groups.join("|"))
 }
 
 impl Drop for Loops {
@@ -140,4 +155,21 @@ impl Drop for Loops {
 fn present(root: &Root) -> BTreeSet<String> {
     let entries = fs::read_dir(root.sys("block")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_ten_share_an_alternative() {
+        let names = ["loop1", "loop9", "loop10", "loop11"].map(str::to_owned);
+        assert_eq!(pattern(&names), "^(loop[19]|loop1[01])$");
+    }
+
+    #[test]
+    fn a_thousand_devices_fit_into_what_the_agent_takes() {
+        let names: Vec<String> = (5000..6000).map(|number| format!("loop{number}")).collect();
+        assert!(pattern(&names).len() <= 4096, "{}", pattern(&names).len());
+    }
 }

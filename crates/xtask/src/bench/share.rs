@@ -99,12 +99,13 @@ fn reads(client: &mut Client) -> anyhow::Result<f64> {
 /// budget of probes go by time: they see only that much of it.
 fn memory(program: &Path, loops: &Loops, ticks: u16) -> anyhow::Result<[Figure; 3]> {
     let agent = start(program, loops, "[periods]\ntick = \"1s\"\n")?;
-    let mut client = Client::connect(agent.address())?;
     let end = Instant::now() + Duration::from_secs(ticks.into());
     let early = Instant::now() + Duration::from_secs(u64::from(ticks) / 10);
     let mut first = None;
     while Instant::now() < end {
         thread::sleep(SCRAPES.min(end.saturating_duration_since(Instant::now())));
+        // An idle connection does not live that long.
+        let mut client = Client::connect(agent.address())?;
         for gzip in [false, true] {
             client.scrape(gzip)?;
         }
