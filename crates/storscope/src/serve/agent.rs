@@ -34,6 +34,8 @@ pub(super) struct Agent {
     collector: collector::Adapter,
     senders: [Arc<Sender>; 2],
     keeper: Option<Keeper>,
+    /// False when it was not wanted at the start.
+    prober_runs: bool,
     requests: Arc<Requests>,
     root: Root,
 }
@@ -65,7 +67,8 @@ impl Agent {
 
         let (here, there) = UnixStream::pair()?;
         let sender = Arc::new(Sender::default());
-        if status.probes_off.is_none() {
+        let prober_runs = status.probes_off.is_none();
+        if prober_runs {
             let prober = Prober::start(root.clone(), &config, Arc::clone(&sender) as _)?;
             status.engine = Some(prober.engine());
             pipe::attach(there, "probe", Arc::clone(&sender), move |request| prober.request(request))?;
@@ -78,7 +81,7 @@ impl Agent {
         let core = Core::new(settings::limits(&config), settings::probes(&config, &root), status, history);
         let views = watch::Sender::new(None);
         let senders = [collect_sender, sender];
-        Ok(Self { config, views, collected, probed, core, collector, senders, keeper, requests, root })
+        Ok(Self { config, views, collected, probed, core, collector, senders, keeper, prober_runs, requests, root })
     }
 
     /// Takes in one event. True when it was a read of the counters, so that the analysis is due.
@@ -131,6 +134,11 @@ impl Agent {
         log.set(new.log_level);
         self.core.limits = settings::limits(&new);
         self.core.probes = settings::probes(&new, &self.root);
+        if !self.prober_runs && settings::probes_off(&new, &self.root).is_none() {
+            tracing::warn!(key = "probe.enabled", "takes effect at the next start");
+        } else {
+            self.core.agent.probes_off = settings::probes_off(&new, &self.root).map(str::to_owned);
+        }
         self.core.agent.config_error = None;
         self.core.agent.config_loaded = clock::now();
         self.core.agent.config_reloads.0 += 1;
