@@ -3,6 +3,7 @@
 use super::identity::{Identities, Kind, Reach, forms, is_number, reach};
 use super::pseudonym::Pseudonyms;
 use super::vocabulary::Protected;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// Bytes that begin a pattern and index it; no pattern is shorter.
@@ -34,11 +35,15 @@ struct Pattern {
     digits: bool,
 }
 
-/// Patterns and what stands for them.
+/// Patterns and what stands for them. Serial numbers of one make begin alike: a head tells the lengths that are worth
+/// looking up, and the whole pattern is looked up.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     patterns: Vec<Pattern>,
-    index: HashMap<[u8; HEAD], Vec<usize>>,
+    /// Longest first.
+    lengths: HashMap<[u8; HEAD], Vec<usize>>,
+    /// By the pattern in lower case.
+    places: HashMap<Vec<u8>, Vec<usize>>,
 }
 
 impl Dictionary {
@@ -71,9 +76,6 @@ impl Dictionary {
                 }
             }
         }
-        for places in dictionary.index.values_mut() {
-            places.sort_by_key(|place| std::cmp::Reverse(dictionary.patterns.get(*place).map_or(0, |p| p.from.len())));
-        }
         dictionary
     }
 
@@ -82,41 +84,47 @@ impl Dictionary {
         let Some(head) = head(&pattern.from).filter(|_| pattern.from.len() >= least) else {
             return;
         };
-        let places = self.index.entry(head).or_default();
+        let places = self.places.entry(pattern.from.to_ascii_lowercase()).or_default();
         let known = |place: &usize| {
             self.patterns.get(*place).is_some_and(|known| known.from == pattern.from && known.text == pattern.text)
         };
-        if pattern.from.len() == pattern.to.len() && !places.iter().any(known) {
-            places.push(self.patterns.len());
-            self.patterns.push(pattern);
+        if pattern.from.len() != pattern.to.len() || places.iter().any(known) {
+            return;
         }
+        places.push(self.patterns.len());
+        let lengths = self.lengths.entry(head).or_default();
+        if let Err(place) = lengths.binary_search_by_key(&Reverse(pattern.from.len()), |length| Reverse(*length)) {
+            lengths.insert(place, pattern.from.len());
+        }
+        self.patterns.push(pattern);
     }
 
-    /// The longest pattern that begins at `at`.
-    fn matching(&self, bytes: &[u8], at: usize, content: Content) -> Option<&Pattern> {
-        let places = self.index.get(&head(bytes.get(at..)?)?)?;
+    /// The longest pattern that begins at `at`. `lower` is `bytes` in lower case.
+    fn matching(&self, bytes: &[u8], lower: &[u8], at: usize, content: Content) -> Option<&Pattern> {
+        let lengths = self.lengths.get(&head(lower.get(at..)?)?)?;
         let fits = |pattern: &&Pattern| {
             let end = at + pattern.from.len();
-            let Some(found) = bytes.get(at..end) else {
-                return false;
-            };
             let wanted =
                 (pattern.text || content == Content::Binary) && !(pattern.digits && content == Content::Counters);
             let alone = |neighbour: Option<&u8>| neighbour.is_none_or(|byte| !byte.is_ascii_alphanumeric());
             let bounded =
                 !pattern.word || (alone(at.checked_sub(1).and_then(|at| bytes.get(at))) && alone(bytes.get(end)));
-            let same = if pattern.text { found.eq_ignore_ascii_case(&pattern.from) } else { found == pattern.from };
-            wanted && bounded && same
+            wanted && bounded && (pattern.text || bytes.get(at..end) == Some(&pattern.from))
         };
-        places.iter().filter_map(|place| self.patterns.get(*place)).find(fits)
+        let of_length = |length: &usize| {
+            let places = self.places.get(lower.get(at..at + length)?)?;
+            places.iter().filter_map(|place| self.patterns.get(*place)).find(fits)
+        };
+        lengths.iter().find_map(of_length)
     }
 
     /// `bytes` with every identity replaced; letters keep their case.
     pub(super) fn replace(&self, bytes: &[u8], content: Content) -> Vec<u8> {
+        let lower = bytes.to_ascii_lowercase();
         let mut replaced = bytes.to_vec();
         let mut at = 0;
         while at < bytes.len() {
-            let Some(pattern) = self.matching(bytes, at, content) else {
+            let Some(pattern) = self.matching(bytes, &lower, at, content) else {
                 at += 1;
                 continue;
             };
@@ -135,7 +143,8 @@ impl Dictionary {
 
     /// What kind of identity is in `bytes`, if one is.
     pub(super) fn find(&self, bytes: &[u8], content: Content) -> Option<Kind> {
-        (0..bytes.len()).find_map(|at| self.matching(bytes, at, content)).map(|pattern| pattern.kind)
+        let lower = bytes.to_ascii_lowercase();
+        (0..bytes.len()).find_map(|at| self.matching(bytes, &lower, at, content)).map(|pattern| pattern.kind)
     }
 }
 

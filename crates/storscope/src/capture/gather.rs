@@ -4,7 +4,7 @@ use super::desk::{self, Desk, Job, Read};
 use super::sysfs::{self, Claims, Subject};
 use super::tree::Tree;
 use super::{drives, procfs};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use storscope_collect::collector::Inventory;
 use storscope_collect::discovery;
@@ -12,7 +12,9 @@ use storscope_collect::root::Root;
 use storscope_collect::select::Selection;
 use storscope_model::device::Controller;
 
-/// Time for the kernel's files of one device, and for those of the host.
+/// Time to find what there is, on a host with thousands of devices too.
+const HOST_LIMIT: Duration = Duration::from_secs(60);
+/// Time for the kernel's files of one device.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
 /// Time for all pages of one controller. A command that takes longer is left to the kernel, whose own limit is 60 s.
 const DRIVE_LIMIT: Duration = Duration::from_secs(20);
@@ -44,24 +46,25 @@ impl Gathered {
 pub(super) fn gather(root: &Root, selection: &Selection) -> Gathered {
     let root = Arc::new(root.clone());
     let mut gathered = Gathered::default();
-    let found: Arc<Mutex<Found>> = Arc::default();
-    let place = Arc::clone(&found);
+    let (subjects, asked): (Found<Subject>, Found<(Controller, Vec<u32>)>) = Default::default();
+    let (to_subjects, to_asked) = (Arc::clone(&subjects), Arc::clone(&asked));
     let selection = selection.clone();
-    let survey = Job::new("sysfs", move |desk: &Desk| {
-        let subjects = sysfs::classes(desk);
-        desk.busy_with("discovery");
-        let asked = asked(desk.root(), &selection);
-        *place.lock().unwrap_or_else(PoisonError::into_inner) = Found { subjects, asked };
-    });
-    gathered.take(desk::run(&root, vec![Job::new("procfs", procfs::copy), survey], FILES_LIMIT));
-    let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+    let jobs = vec![
+        Job::new("procfs", procfs::copy),
+        Job::new("sysfs", move |desk: &Desk| *lock(&to_subjects) = sysfs::classes(desk)),
+        Job::new("NVMe controllers", move |desk: &Desk| {
+            desk.busy_with("discovery");
+            *lock(&to_asked) = controllers(desk.root(), &selection);
+        }),
+    ];
+    gathered.take(desk::run(&root, jobs, HOST_LIMIT));
     let claims = Arc::new(Claims::default());
-    let files = found.subjects.into_iter().map(|subject| {
+    let files = std::mem::take(&mut *lock(&subjects)).into_iter().map(|subject| {
         let claims = Arc::clone(&claims);
         Job::new(subject.name.clone(), move |desk: &Desk| sysfs::copy(desk, &subject, &claims))
     });
     gathered.take(desk::run(&root, files.collect(), FILES_LIMIT));
-    let pages = found.asked.into_iter().map(|(controller, nsids)| {
+    let pages = std::mem::take(&mut *lock(&asked)).into_iter().map(|(controller, nsids)| {
         Job::new(controller.name.clone(), move |desk: &Desk| drives::copy(desk, &controller, &nsids))
     });
     gathered.take(desk::run(&root, pages.collect(), DRIVE_LIMIT));
@@ -70,14 +73,15 @@ pub(super) fn gather(root: &Root, selection: &Selection) -> Gathered {
     gathered
 }
 
-#[derive(Debug, Default)]
-struct Found {
-    subjects: Vec<Subject>,
-    asked: Vec<(Controller, Vec<u32>)>,
+/// Where a job leaves what it found; empty when it got stuck.
+type Found<T> = Arc<Mutex<Vec<T>>>;
+
+fn lock<T>(found: &Mutex<T>) -> MutexGuard<'_, T> {
+    found.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The controllers to ask, each with the namespaces that are read through it.
-fn asked(root: &Root, selection: &Selection) -> Vec<(Controller, Vec<u32>)> {
+fn controllers(root: &Root, selection: &Selection) -> Vec<(Controller, Vec<u32>)> {
     let inventory = Inventory::select(discovery::scan(root), selection);
     let nsids = |controller: &Controller| {
         let through = |device: &&storscope_model::device::Device| {

@@ -100,8 +100,11 @@ impl<'a> Pseudonyms<'a> {
     fn find(&self, lower: &str) -> String {
         let kept = self.identities.kept(lower);
         let tries = (0..MAX_TRIES).map(|attempt| self.key.disguise(lower, kept, attempt));
-        let free = |name: &String| name != lower && !self.taken.contains(name) && !self.identities.contains(name);
-        tries.clone().find(free).or_else(|| tries.clone().find(|name| name != lower)).unwrap_or_default()
+        // A filler would tell the agent that the device has no serial number.
+        let telling = |name: &String| name != lower && !says_nothing(name);
+        let free = |name: &String| telling(name) && !self.taken.contains(name) && !self.identities.contains(name);
+        let other = tries.clone().find(free).or_else(|| tries.clone().find(|name| name != lower));
+        other.unwrap_or_else(|| "x".repeat(lower.len()))
     }
 
     /// The pseudonym of a name made of parts, such as `vg0-data` or `db-17.example`: part by part, so that a volume

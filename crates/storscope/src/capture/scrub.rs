@@ -157,11 +157,10 @@ impl Known {
     fn add_nqn(&mut self, nqn: &str) {
         let collector = Collector { models: &self.models, nodes: &self.nodes, found: Vec::new() };
         let names = fields::nqn_names(nqn, &collector);
-        let holds_serial = |name: &String| {
-            let lower = name.to_ascii_lowercase();
-            self.identities
-                .iter()
-                .any(|(known, kind, _)| kind == Kind::Serial && known.len() > 3 && lower.contains(known))
+        // A vendor's prefix may stand before the serial number.
+        let holds_serial = |word: &String| {
+            let ends = word.char_indices().map(|(at, _)| word.split_at(at));
+            ends.flat_map(|(head, tail)| [head, tail]).any(|part| part.len() > 3 && self.identities.contains(part))
         };
         let unknown: Vec<String> = names.into_iter().filter(|name| !holds_serial(name)).collect();
         unknown.iter().for_each(|name| self.identities.add(Kind::Name, name));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Most files, links and folders of one capture.
-pub(super) const MAX_ENTRIES: usize = 400_000;
+pub(super) const MAX_ENTRIES: usize = 1_000_000;
 /// Most bytes of files in one capture.
 pub(super) const MAX_TOTAL: usize = 256 << 20;
 
