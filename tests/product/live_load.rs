@@ -132,7 +132,7 @@ fn counters_are_those_of_fio_and_rates_those_of_iostat() {
             })
         })
     };
-    while !(next()[1] > 700.0) {}
+    while next()[1].total_cmp(&700.0).is_lt() {}
     let watch = Command::new("iostat")
         .args(["-d", "-x", "-y", "-o", "JSON", &name, WATCHED, "1"])
         .stdout(Stdio::piped())

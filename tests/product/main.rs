@@ -4,6 +4,7 @@
 mod agent;
 mod cases;
 mod exchange;
+mod field_cases;
 mod figures;
 mod golden;
 mod hostile;
@@ -24,6 +25,9 @@ mod fixture;
 
 #[path = "../../crates/export/tests/exposition/mod.rs"]
 mod exposition;
+
+#[path = "../../crates/export/tests/json_schema/mod.rs"]
+mod json_schema;
 
 #[path = "../../crates/collect/tests/realdata/mod.rs"]
 mod realdata;

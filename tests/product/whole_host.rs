@@ -3,7 +3,8 @@
 use crate::agent::{Agent, run, storscope, told};
 use crate::fixture::Host;
 use crate::golden::compare;
-use crate::made_up::{self, Identify, PORT, SATA, Smart, VIRTUAL, diskstats, folder, link, nvme, pages, queue, sata};
+use crate::json_schema::Validator;
+use crate::made_up::{self, Identify, PORT, SATA, Smart, VIRTUAL, diskstats, folder, link, pages, queue, sata};
 use crate::multipath;
 use regex::Regex;
 use serde_json::Value;
@@ -191,6 +192,8 @@ fn status_as_json() {
     let (code, text, error) = told(&output);
     assert_eq!((code, error), (Some(2), ""));
     let mut status: Value = serde_json::from_str(text).unwrap();
+    let schema: Value = serde_json::from_str(&storscope_export::schema::status_schema()).unwrap();
+    assert_eq!(Validator::new(schema.clone()).check(&schema, &status, "status"), Ok(()));
     settle(&mut status, "");
     compare("db-17.status.json", &format!("{}\n", serde_json::to_string_pretty(&status).unwrap()));
 }
@@ -201,10 +204,11 @@ fn steady_metrics(text: &str) -> String {
         r"^(storscope_(agent_|source_(age|read_duration)_seconds|source_reads_total|drive_command\w*|boot_time|build_info|\w*timestamp_seconds|cpu_)[^ ]*(?:\{.*\})?) [^ ]+$",
     )
     .unwrap();
+    let version = Regex::new(r#"version="[^"]*""#).unwrap();
     let mut out = String::new();
     for line in text.lines().filter(|line| !line.starts_with("storscope_agent_http_requests_total{")) {
         let line = moving.replace(line, "$1 MOVES");
-        out.push_str(&Regex::new(r#"version="[^"]*""#).unwrap().replace(&line, r#"version="V""#));
+        out.push_str(&version.replace(&line, r#"version="V""#));
         out.push('\n');
     }
     out
