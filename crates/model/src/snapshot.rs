@@ -207,6 +207,9 @@ impl Snapshot {
     }
 
     fn share_out(&mut self, began: BootTime, ended: BootTime, outcome: &Outcome) {
+        for device in self.devices.values_mut() {
+            count(device.stats.entry(Source::Diskstats).or_default(), began, ended, outcome);
+        }
         match outcome {
             Outcome::Value(sample) => {
                 let Sample::Diskstats(Table { rows, .. }) = sample.as_ref() else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use storscope_model::analysis;
 use storscope_model::codec::CodecError;
 use storscope_model::event::Event;
-use storscope_model::finding::Finding;
+use storscope_model::finding::{Finding, Severity};
 use storscope_model::history::History;
 use storscope_model::identity::Subject;
 use storscope_model::limits::Limits;
@@ -99,15 +99,7 @@ impl Core {
             view.findings.iter().map(|found| ((found.rule, found.subject.clone()), found.clone())).collect();
         for (key, found) in &now {
             if !self.open.contains_key(key) {
-                tracing::warn!(
-                    rule = found.rule,
-                    severity = found.severity.as_str(),
-                    device = found.device,
-                    controller = found.controller,
-                    evidence = found.evidence.join("; "),
-                    "finding opened: {}",
-                    found.title
-                );
+                log_opened(found);
             }
         }
         for (key, found) in &self.open {
@@ -122,5 +114,26 @@ impl Core {
             }
         }
         self.open = now;
+    }
+}
+
+fn log_opened(found: &Finding) {
+    macro_rules! opened {
+        ($level:ident) => {
+            tracing::$level!(
+                rule = found.rule,
+                severity = found.severity.as_str(),
+                device = found.device,
+                controller = found.controller,
+                evidence = found.evidence.join("; "),
+                "finding opened: {}",
+                found.title
+            )
+        };
+    }
+    match found.severity {
+        Severity::Info => opened!(info),
+        Severity::Warning => opened!(warn),
+        Severity::Critical => opened!(error),
     }
 }

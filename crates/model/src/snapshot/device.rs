@@ -63,7 +63,11 @@ impl DeviceState {
             .collect();
         if own.is_none() && paths.is_empty() {
             let what = format!("no line for {}", self.device.name);
-            self.counters.fail(Fault::Parse { path: "diskstats".to_owned(), line: 0, what }, ended);
+            let fault = Fault::Parse { path: "diskstats".to_owned(), line: 0, what };
+            let stats = self.stats.entry(Source::Diskstats).or_default();
+            let failures = stats.failures.entry(fault.class()).or_default();
+            *failures = failures.saturating_add(1);
+            self.counters.fail(fault, ended);
         } else {
             self.counters.succeed(DeviceCounters { own, paths }, began, ended);
         }

@@ -4,7 +4,7 @@ use crate::scenario::{Host, controller_id, device_id, line, nvme_device};
 use storscope_model::device::{Device, NvmePath};
 use storscope_model::event::Event;
 use storscope_model::identity::Subject;
-use storscope_model::sample::Sample;
+use storscope_model::sample::{Sample, Source};
 use storscope_model::sample::diskstats::Table;
 
 fn head(paths: &[&str]) -> Device {
@@ -101,4 +101,16 @@ fn drives_that_come_and_go_do_not_pile_up() {
     host.view();
     let kept = (0..2000).filter(|n| host.history.device(&device_id(*n)).is_some()).count();
     assert_eq!(kept, storscope_model::history::MAX_VANISHED);
+}
+
+#[test]
+fn a_device_counts_the_reads_of_its_lines_and_a_missing_line() {
+    let mut host = Host::new(1);
+    host.diskstats(500);
+    host.pass(5);
+    host.diskstats(600);
+    let empty = Sample::Diskstats(Table::default());
+    host.read(&Subject::Host, empty);
+    let stats = &host.snapshot.devices[&device_id(0)].stats[&Source::Diskstats];
+    assert_eq!((stats.reads, stats.failures.get("parse").copied()), (3, Some(1)));
 }

@@ -206,7 +206,9 @@ async fn healthz(State(shared): State<Arc<Shared>>) -> Response {
 
 async fn readyz(State(shared): State<Arc<Shared>>) -> Response {
     match shared.newest() {
-        Some(view) if view.host.discovery.last().is_some() => plain(StatusCode::OK, PLAIN, "ready\n"),
+        Some(view) if view.host.discovery.last().is_some() && view.host.diskstats.state() != "never" => {
+            plain(StatusCode::OK, PLAIN, "ready\n")
+        }
         _ => starting(),
     }
 }
