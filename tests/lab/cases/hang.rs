@@ -1,9 +1,10 @@
 //! A drive whose reads do not come back.
 
+use super::super::agent::Run;
 use super::super::guest::eventually;
 use super::super::rig::Rig;
 use super::super::scrape::Scrape;
-use super::super::topology::serial::{NVME_CRYPT, NVME_FREE, SATA_ROTATING};
+use super::super::topology::serial::{NVME_CRYPT, NVME_FREE, SATA_SOLID};
 use anyhow::{Result, bail, ensure};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,29 +42,34 @@ pub(super) fn free_tags(rig: &Rig) -> Result<()> {
 }
 
 pub(super) fn full_queue(rig: &Rig) -> Result<()> {
-    let device = rig.disk(SATA_ROTATING)?;
+    let device = rig.disk(SATA_SOLID)?;
     // At the SCSI layer's second time-out the emulator stops answering.
     rig.guest().sh(&format!("echo 600 >/sys/block/{device}/device/timeout"))?;
-    // The queue is full before it hangs, so that the agent finds no room for a read of its own.
+    // The agent comes to a queue that is full already: it must say so without a read of its own.
+    rig.agent.stop()?;
+    let fault = rig.hang(SATA_SOLID)?;
     rig.guest().background(
         &format!(
             "fio --name=full --filename=/dev/{device} --rw=randread --bs=4k --direct=1 --ioengine=io_uring --iodepth=256 \
-             --time_based --runtime=15"
+             --number_ios=256"
         ),
         "/run/fio.log",
     )?;
     let depth: u64 = rig.guest().sh(&format!("cat /sys/block/{device}/queue/nr_requests"))?.parse()?;
-    eventually(FILLED_WITHIN, || {
+    let filled = eventually(FILLED_WITHIN, || {
         let flying = in_flight(rig, &device)?;
         ensure!(flying + 1 >= depth, "{flying} of {depth} requests in flight");
         Ok(())
-    })?;
-    let fault = rig.hang(SATA_ROTATING)?;
+    });
+    rig.agent.start(Run::default())?;
+    filled?;
     rig.eventually(FULL_QUEUE_FOUND_WITHIN, |scrape| {
         stalled(scrape, &device)?;
         let skipped =
             scrape.value("storscope_probe_skipped_total", &[("device", &device), ("reason", "queue_full")])?;
         ensure!(skipped > 0.0, "no burst was skipped for the full queue");
+        let own = scrape.all("storscope_probe_outstanding_seconds", &[("device", &device)]);
+        ensure!(own.is_empty(), "the agent put a read of its own into the full queue");
         Ok(())
     })?;
     while_hanging(rig, &device, |_| Ok(()))?;

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Appearance or disappearance: by uevent, at the latest by the next scan.
 const SEEN_WITHIN: Duration = Duration::from_secs(15);
+/// The agent's workers that many reads at once called up end after a while of idleness.
+const SETTLED_WITHIN: Duration = Duration::from_secs(45);
 /// Cycles of adding and removing.
 const CYCLES: usize = 50;
 /// Cycles between two that wait for the agent to have seen the drive: with these it comes in the middle of anything.
@@ -34,7 +36,7 @@ pub(super) fn cycles(rig: &Rig) -> Result<()> {
         ensure!(left.is_empty(), "the guest still has {left}");
         Ok(())
     })?;
-    rig.eventually(SEEN_WITHIN, |scrape| {
+    rig.eventually(SETTLED_WITHIN, |scrape| {
         ensure!(listed(scrape, "LABHOT").is_none(), "what vanished is still listed");
         for (what, (before, after)) in ["descriptors", "threads"].iter().zip(before.into_iter().zip(figures(scrape)?)) {
             ensure!(after <= before + SLACK, "{what}: {before} before {CYCLES} cycles, {after} after");

@@ -13,7 +13,10 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(20);
 
 pub(super) fn equal_to_sysfs(rig: &Rig) -> Result<()> {
-    let scrape = rig.scrape()?;
+    rig.eventually(SOON, |scrape| compare(rig, scrape))
+}
+
+fn compare(rig: &Rig, scrape: &Scrape) -> Result<()> {
     for nvme in drive::nvme_controllers(&rig.guest())? {
         let controller = nvme.controller.as_str();
         let labels = [("controller", controller)];
