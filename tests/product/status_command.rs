@@ -149,3 +149,49 @@ fn the_command_line_explains_itself() {
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
     }
 }
+
+#[test]
+fn a_command_line_that_is_no_use_is_unknown_to_a_plug_in_and_a_usage_error_elsewhere() {
+    for arguments in
+        [&["status", "--bogus"][..], &["status", "--include", "("], &["status", "--url", "x", "--root", "y"]]
+    {
+        assert_eq!(run(arguments).status.code(), Some(3), "{arguments:?}");
+    }
+    assert_eq!(run(&["serve", "--bogus"]).status.code(), Some(2));
+    assert_eq!(run(&["status", "--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_root_that_holds_no_host_is_refused_by_name() {
+    let empty = tempfile::tempdir().unwrap();
+    let path = empty.path().to_str().unwrap();
+    for option in ["--root", "--host-root"] {
+        for command in ["status", "serve"] {
+            let output = run(&[command, option, path]);
+            let (status, _, error) = told(&output);
+            assert_eq!(status, Some(if command == "status" { 3 } else { 1 }), "{command} {option}: {error}");
+            assert!(error.contains(path) && error.contains("no "), "{command} {option}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_full_or_closed_output_is_no_panic() {
+    let host = small();
+    let file = folder(&host);
+    for (arguments, code) in [(&["status", "--root", file][..], 3), (&["document", "config"], 1)] {
+        let full = std::fs::File::options().write(true).open(full_device()).unwrap();
+        let output = crate::agent::storscope().args(arguments).stdout(full).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{error}");
+        assert!(error.contains("standard output"), "{error}");
+    }
+    let full = std::fs::File::options().write(true).open(full_device()).unwrap();
+    let output = crate::agent::storscope().args(["check-config", "no-such.toml"]).stderr(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+}
+
+/// The device that has no room for anything.
+fn full_device() -> std::path::PathBuf {
+    storscope_collect::root::Root::live().node("full")
+}

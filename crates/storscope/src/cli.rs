@@ -1,9 +1,11 @@
 //! The command line.
 
 use crate::config::{Config, Pattern, value};
+use anyhow::bail;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use storscope_collect::root::Root;
 
 /// Host storage-health agent: which disk is sick, since when, why, what it carries, what to do.
 #[derive(Debug, Parser)]
@@ -87,6 +89,9 @@ pub(crate) struct StatusArgs {
     /// One device only, by kernel name.
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
+    /// Every row, however many.
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) select: SelectArgs,
 }
@@ -105,12 +110,34 @@ pub(crate) struct CaptureArgs {
 
 impl SelectArgs {
     /// The host that is meant.
-    pub(crate) fn host(&self) -> storscope_collect::root::Root {
+    pub(crate) fn host(&self) -> Root {
         match (&self.root, &self.host_root) {
-            (Some(dir), _) => storscope_collect::root::Root::captured(dir),
-            (None, Some(prefix)) => storscope_collect::root::Root::host(prefix),
-            (None, None) => storscope_collect::root::Root::live(),
+            (Some(dir), _) => Root::captured(dir),
+            (None, Some(prefix)) => Root::host(prefix),
+            (None, None) => Root::live(),
         }
+    }
+
+    /// The host that is meant, if there is one.
+    ///
+    /// # Errors
+    /// A directory that holds neither a captured nor a mounted host.
+    pub(crate) fn checked_host(&self) -> anyhow::Result<Root> {
+        let root = self.host();
+        let there = |path: &Path| path.is_dir();
+        if let Some(dir) = &self.root
+            && !there(&root.sys)
+            && !there(&root.proc)
+            && !root.drives.as_deref().is_some_and(there)
+        {
+            bail!("{}: no captured host: neither sys, proc nor drives is in it", dir.display());
+        }
+        if let Some(prefix) = &self.host_root
+            && !(there(&root.sys) && there(&root.proc))
+        {
+            bail!("{}: no host is mounted there: proc and sys are not both in it", prefix.display());
+        }
+        Ok(root)
     }
 
     /// Puts what was given on the command line over what the configuration says.
@@ -135,8 +162,9 @@ impl ServeArgs {
         if !self.listen.is_empty() {
             config.listen.clone_from(&self.listen);
         }
-        if self.state_dir.is_some() {
-            config.state_dir.clone_from(&self.state_dir);
+        if let Some(directory) = &self.state_dir {
+            // Without a working directory it stays as it was given, and is found missing where it is used.
+            config.state_dir = Some(std::path::absolute(directory).unwrap_or_else(|_| directory.clone()));
         }
         self.select.override_config(config);
     }

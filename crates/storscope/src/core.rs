@@ -26,6 +26,7 @@ pub(crate) struct Core {
     pub(crate) probes: ProbePolicy,
     planned: Option<Vec<ProbeTarget>>,
     open: BTreeMap<(&'static str, Subject), Finding>,
+    begun: bool,
     /// What the binary says of itself.
     pub(crate) agent: AgentStatus,
 }
@@ -36,13 +37,15 @@ pub(crate) struct Turn {
     pub(crate) view: Arc<View>,
     /// What to probe from now on, when that changed.
     pub(crate) request: Option<Request>,
+    /// True when a finding opened or closed, and at the first turn: what is remembered over a restart is new.
+    pub(crate) changed: bool,
 }
 
 impl Core {
     /// A state that knows nothing but what `history` brings over from a former run.
     pub(crate) fn new(limits: Limits, probes: ProbePolicy, agent: AgentStatus, history: History) -> Self {
         let snapshot = Snapshot::default();
-        Self { snapshot, history, limits, probes, planned: None, open: BTreeMap::new(), agent }
+        Self { snapshot, history, limits, probes, planned: None, open: BTreeMap::new(), begun: false, agent }
     }
 
     /// Takes in one event, or that one could not be read.
@@ -54,7 +57,19 @@ impl Core {
                 {
                     tracing::info!(device = %device.name, id = %device.id, "device appeared");
                 } else if let Event::Vanished(subject) = &event {
-                    tracing::info!(?subject, "vanished");
+                    match subject {
+                        Subject::Host => {}
+                        Subject::Controller(id) => {
+                            let known = self.snapshot.controllers.get(id);
+                            let name = known.map(|known| known.controller.name.as_str());
+                            tracing::info!(controller = name, %id, "controller vanished");
+                        }
+                        Subject::Device(id) => {
+                            let known = self.snapshot.devices.get(id);
+                            let name = known.map(|known| known.device.name.as_str());
+                            tracing::info!(device = name, %id, "device vanished");
+                        }
+                    }
                 }
                 self.snapshot.apply(event, now);
             }
@@ -71,8 +86,8 @@ impl Core {
         self.snapshot.expire(now, &|source| self.limits.freshness(source));
         let agent = Arc::new(self.agent.clone());
         let view = Arc::new(analysis::analyse(&mut self.history, &self.snapshot, &agent, &self.limits, now));
-        self.log_changes(&view);
-        Turn { view, request: self.plan(now) }
+        let changed = self.log_changes(&view) || !std::mem::replace(&mut self.begun, true);
+        Turn { view, request: self.plan(now), changed }
     }
 
     /// What to remember over a restart.
@@ -94,7 +109,8 @@ impl Core {
         self.planned = None;
     }
 
-    fn log_changes(&mut self, view: &View) {
+    /// True when a finding opened or closed.
+    fn log_changes(&mut self, view: &View) -> bool {
         let now: BTreeMap<(&'static str, Subject), Finding> =
             view.findings.iter().map(|found| ((found.rule, found.subject.clone()), found.clone())).collect();
         for (key, found) in &now {
@@ -113,7 +129,9 @@ impl Core {
                 );
             }
         }
+        let changed = !now.keys().eq(self.open.keys());
         self.open = now;
+        changed
     }
 }
 

@@ -12,6 +12,7 @@ mod http;
 mod limits;
 mod logging;
 mod narrow;
+mod output;
 mod prober;
 mod serve;
 mod settings;
@@ -25,11 +26,24 @@ use std::process::ExitCode;
 /// Exit status of `status` when nothing could be said, as monitoring plug-ins have it.
 const UNKNOWN: u8 = 3;
 
+/// Exit status of a command line that cannot be understood, as clap has it.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let unknown = matches!(cli.command, Some(Command::Status(_)));
+    let unknown = std::env::args_os().nth(1).is_some_and(|command| command == "status");
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return match (error.use_stderr(), unknown) {
+                (false, _) => ExitCode::SUCCESS,
+                (true, true) => ExitCode::from(UNKNOWN),
+                (true, false) => ExitCode::from(USAGE),
+            };
+        }
+    };
     run(cli).unwrap_or_else(|error| {
-        eprintln!("storscope: {error:#}");
+        output::complain(&format!("{error:#}"));
         if unknown { ExitCode::from(UNKNOWN) } else { ExitCode::FAILURE }
     })
 }
@@ -41,13 +55,13 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Status(args)) => status::run(&args),
         Some(Command::CheckConfig { file }) => {
             config::load::file(&file)?;
-            println!("{}: ok", file.display());
+            output::print(&format!("{}: ok\n", file.display()))?;
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Capture(args)) => capture::run(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Document { name }) => {
-            print!("{}", document(&name)?);
+            output::print(&document(&name)?)?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -3,13 +3,15 @@
 use crate::cli::StatusArgs;
 use crate::config::Config;
 use crate::core::Core;
+use crate::output::print;
 use crate::prober::Adapter;
 use crate::{fetch, narrow, settings};
 use anyhow::{Context, bail};
-use std::io::{IsTerminal, Write};
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use storscope_collect::clock;
 use storscope_collect::collector::collect_once;
 use storscope_collect::root::Root;
@@ -19,6 +21,8 @@ use storscope_model::codec;
 use storscope_model::event::Event;
 use storscope_model::finding::Verdict;
 use storscope_model::history::History;
+use storscope_model::identity::Subject;
+use storscope_model::limits::Limits;
 use storscope_model::outbox::Outbox;
 use storscope_model::request::Request;
 use storscope_model::view::View;
@@ -26,8 +30,11 @@ use storscope_model::view::View;
 /// Time between the two samples of the counters.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Longest wait for a burst of probes of every device.
-const PROBES: Duration = Duration::from_secs(5);
+/// When an outstanding read is called stalled.
+const DEADLINE: Duration = Duration::from_secs(3);
+
+/// Longest wait for a burst of probes of every device, or to hear that it is outstanding.
+const PROBES: Duration = Duration::from_secs(6);
 
 /// Prints the status.
 ///
@@ -41,7 +48,10 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn of_agent(url: &str, args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let query = args.device.as_ref().map_or_else(String::new, |name| format!("?device={}", name.replace('/', "%2F")));
+    let device = args.device.as_ref().map(|name| format!("device={}", name.replace('/', "%2F")));
+    let all = args.all.then(|| "all".to_owned());
+    let query = [device, all].into_iter().flatten().collect::<Vec<_>>().join("&");
+    let query = if query.is_empty() { query } else { format!("?{query}") };
     let json = fetch::get(url, &format!("/status.json{query}"))?;
     let verdict = verdict_in(&json).with_context(|| url.to_owned())?;
     let printed = if args.json { json } else { fetch::get(url, &format!("/status{query}"))? };
@@ -58,14 +68,9 @@ fn verdict_in(json: &str) -> anyhow::Result<Verdict> {
 fn of_host(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let mut config = Config::default();
     args.select.override_config(&mut config);
-    let root = args.select.host();
-    if let Some(dir) = &args.select.root
-        && !root.sys.is_dir()
-        && !root.proc.is_dir()
-        && !root.drives.as_ref().is_some_and(|drives| drives.is_dir())
-    {
-        bail!("{}: no captured host: neither sys, proc nor drives is in it", dir.display());
-    }
+    // What hangs must show within this one look.
+    config.probe.deadline = DEADLINE;
+    let root = args.select.checked_host()?;
     let view = look(&root, &config)?;
     if let Some(name) = args.device.as_ref().filter(|name| !narrow::knows(&view, name)) {
         bail!("no device {name} is watched here; --include adds one that is left out by default");
@@ -78,20 +83,12 @@ fn of_host(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         let options = text::Options {
             colour: std::io::stdout().is_terminal(),
             device: args.device.clone(),
+            all: args.all,
             ..text::Options::default()
         };
         print(&text::render(&view, &options))?;
     }
     Ok(ExitCode::from(view.verdict.exit_status()))
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader such as head(1) that has seen enough is no failure.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
-    }
 }
 
 /// Samples `root` twice, probes once, and works out the view.
@@ -104,7 +101,9 @@ fn look(root: &Root, config: &Config) -> anyhow::Result<Arc<View>> {
         Some(_) => None,
     };
     status.engine = prober.as_ref().map(Adapter::engine);
-    let (limits, probes) = (settings::limits(config), settings::probes(config, root));
+    // There is no next time for what fails once.
+    let limits = Limits { failures: 1, no_answer: (Duration::ZERO, Duration::ZERO), ..settings::limits(config) };
+    let probes = settings::probes(config, root);
     let mut core = Core::new(limits, probes, status, History::default());
     let turn = |core: &mut Core, events: Vec<Event>| {
         for event in events {
@@ -116,21 +115,26 @@ fn look(root: &Root, config: &Config) -> anyhow::Result<Arc<View>> {
     };
     let first = turn(&mut core, collect_once(root.clone(), settings.clone())?);
     let Some(prober) = prober else { return Ok(turn(&mut core, Vec::new()).view) };
-    let mut waiting = 0;
+    let mut waiting = BTreeSet::new();
     if let Some(Request::ProbeTargets(targets)) = first.request {
-        waiting = targets.len();
+        waiting = targets.iter().map(|target| Subject::Device(target.id.clone())).collect();
         prober.request(Request::ProbeTargets(targets));
     }
+    let until = Instant::now() + PROBES;
     std::thread::sleep(INTERVAL);
     let mut events = collect_once(root.clone(), settings.clone())?;
-    let until = std::time::Instant::now() + PROBES;
-    let mut answered = 0;
-    while answered < waiting && std::time::Instant::now() < until {
-        let mut outbox = reports.lock().unwrap_or_else(PoisonError::into_inner);
-        let new: Vec<Event> = std::iter::from_fn(|| outbox.take()).collect();
-        drop(outbox);
-        answered += new.len();
+    loop {
+        let new: Vec<Event> = {
+            let mut outbox = reports.lock().unwrap_or_else(PoisonError::into_inner);
+            std::iter::from_fn(|| outbox.take()).collect()
+        };
+        for event in &new {
+            waiting.remove(&event.slot().0);
+        }
         events.extend(new);
+        if waiting.is_empty() || Instant::now() > until {
+            break;
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(turn(&mut core, events).view)

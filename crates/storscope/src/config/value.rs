@@ -46,7 +46,7 @@ pub(super) fn duration(value: Given<'_>, least: Duration, most: Duration) -> Res
     let written = text(value)?;
     let wrong = || {
         format!(
-            "expected a duration from {} to {}, such as \"250ms\", \"5s\", \"10m\" or \"1h\"; found {written:?}",
+            "expected a duration from \"{}\" to \"{}\" (units ms, s, m, h, d); found {written:?}",
             spell_duration(least),
             spell_duration(most)
         )
@@ -108,7 +108,12 @@ pub(super) fn addresses(value: Given<'_>) -> Result<Vec<SocketAddr>, String> {
     if list.is_empty() || list.len() > MAX_LISTEN {
         return Err(format!("expected 1 to {MAX_LISTEN} addresses, found {}", list.len()));
     }
-    list.iter().map(|item| text(item.get_ref()).and_then(parse_address)).collect()
+    let parsed = list.iter().map(|item| text(item.get_ref()).and_then(parse_address));
+    let (good, bad): (Vec<_>, Vec<_>) = parsed.partition(Result::is_ok);
+    if bad.is_empty() {
+        return Ok(good.into_iter().flatten().collect());
+    }
+    Err(bad.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; "))
 }
 
 /// `address:port`, `[address]:port`, `:port` (every address) or `localhost:port`.

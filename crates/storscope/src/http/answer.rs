@@ -81,6 +81,7 @@ async fn account(State(shared): State<Arc<Shared>>, request: Request, next: Next
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
     shared.requests.count(&path, response.status().as_u16());
     response
 }
@@ -113,7 +114,6 @@ async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Respo
         Ok(bytes) => {
             let mut response = plain(StatusCode::OK, kind, bytes);
             let headers = response.headers_mut();
-            headers.insert(header::VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
             if gzip {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             }

@@ -35,7 +35,8 @@ pub(super) fn json(accept: Option<&str>) -> bool {
 pub(super) fn gzip(accept_encoding: Option<&str>) -> bool {
     let items: Vec<Item<'_>> = items(accept_encoding.unwrap_or_default()).collect();
     let quality = |name: &str| items.iter().find(|item| item.name.eq_ignore_ascii_case(name)).map(Item::quality);
-    quality("gzip").or_else(|| quality("x-gzip")).or_else(|| quality("*")).is_some_and(|quality| quality > 0.0)
+    let gzip = quality("gzip").or_else(|| quality("x-gzip")).or_else(|| quality("*")).unwrap_or(0.0);
+    gzip > 0.0 && gzip >= quality("identity").unwrap_or(0.0)
 }
 
 struct Item<'a> {
@@ -97,6 +98,7 @@ mod tests {
         assert!(gzip(Some("deflate, gzip;q=0.5")));
         assert!(gzip(Some("*")));
         assert!(!gzip(Some("gzip;q=0, *")));
+        assert!(!gzip(Some("gzip;q=0.5, identity;q=1")));
         assert!(!gzip(Some("identity")));
         assert!(!gzip(None));
         assert!(!gzip(Some(&"x".repeat(100_000))));

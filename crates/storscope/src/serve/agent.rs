@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::http::Requests;
 use crate::prober::Adapter as Prober;
 use crate::{logging, settings};
+use anyhow::Context;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use storscope_collect::clock;
@@ -46,7 +47,7 @@ impl Agent {
     /// # Errors
     /// A want of threads or descriptors, or a demanded probe engine that cannot be had.
     pub(super) fn start(args: &ServeArgs, config: Config, requests: Arc<Requests>) -> anyhow::Result<Self> {
-        let root = args.select.host();
+        let root = args.select.checked_host()?;
         let (keeper, state) = match &config.state_dir {
             Some(directory) => {
                 let (keeper, state) = memory::open(directory);
@@ -58,18 +59,20 @@ impl Agent {
         status.config_file = args.config.as_ref().map(|file| file.display().to_string());
         status.config_reloads = (1, 0);
 
-        let (here, there) = UnixStream::pair()?;
+        let (here, there) = UnixStream::pair().context("cannot make a socket pair")?;
         let sender = Arc::new(Sender::default());
-        let collector = collector::Adapter::start(root.clone(), &config, state.refusals(), Arc::clone(&sender))?;
+        let collector = collector::Adapter::start(root.clone(), &config, state.refusals(), Arc::clone(&sender))
+            .context("cannot start the collector")?;
         let collect_sender = Arc::clone(&sender);
         pipe::attach(there, "collect", sender, collector.requests())?;
         let collected = Link::new(here)?;
 
-        let (here, there) = UnixStream::pair()?;
+        let (here, there) = UnixStream::pair().context("cannot make a socket pair")?;
         let sender = Arc::new(Sender::default());
         let prober_runs = status.probes_off.is_none();
         if prober_runs {
-            let prober = Prober::start(root.clone(), &config, Arc::clone(&sender) as _)?;
+            let prober =
+                Prober::start(root.clone(), &config, Arc::clone(&sender) as _).context("cannot start the prober")?;
             status.engine = Some(prober.engine());
             pipe::attach(there, "probe", Arc::clone(&sender), move |request| prober.request(request))?;
         } else {
@@ -103,6 +106,9 @@ impl Agent {
             self.core.forget_plan();
         }
         self.views.send_replace(Some(turn.view));
+        if turn.changed {
+            self.save();
+        }
     }
 
     /// Hands what is to be remembered to the thread that writes it.

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::http::{self, Requests, Shared};
 use crate::{limits, logging};
 use agent::Agent;
+use anyhow::Context;
 use std::sync::Arc;
 use std::time::Duration;
 use storscope_collect::clock;
@@ -31,15 +32,15 @@ const SAVE: Duration = Duration::from_secs(60);
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let config = reload::read(args)?;
     let log = logging::start(config.log_level);
-    limits::raise_descriptors();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(serve(args, config, &log));
+    let descriptors = limits::raise_descriptors()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let result = runtime.block_on(serve(args, config, &log, descriptors));
     // Tasks and threads that wait for a device are not waited for.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(args: &ServeArgs, config: Config, log: &logging::Log) -> anyhow::Result<()> {
+async fn serve(args: &ServeArgs, config: Config, log: &logging::Log, descriptors: u64) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hangup = signal(SignalKind::hangup())?;
@@ -49,7 +50,7 @@ async fn serve(args: &ServeArgs, config: Config, log: &logging::Log) -> anyhow::
     let mut agent = Agent::start(args, config, Arc::clone(&requests))?;
 
     let shared = Arc::new(Shared::new(agent.views.subscribe(), requests, clock::now));
-    let permits = Arc::new(Semaphore::new(agent.config.http.max_connections));
+    let permits = Arc::new(Semaphore::new(limits::connections(agent.config.http.max_connections, descriptors)));
     for listener in listeners {
         let address = listener.local_addr()?;
         tracing::info!("listening on http://{address}/status");
