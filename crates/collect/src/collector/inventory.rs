@@ -1,6 +1,6 @@
 //! What is watched, and what a new scan changes about it.
 
-use super::reads;
+use super::{known, reads};
 use crate::discovery::Scan;
 use crate::lanes::Job;
 use crate::lanes::pool::Change;
@@ -23,6 +23,7 @@ pub struct Inventory {
 
 impl Inventory {
     /// What `selection` leaves of `scan`. A controller is watched when one of its namespaces is, or when it has none.
+    /// Where not everything was found, it is not known to have none.
     pub fn select(scan: Scan, selection: &Selection) -> Self {
         let serves = |device: &Device| -> Vec<ControllerId> {
             device.nvme.as_ref().map(|nvme| nvme.controllers.clone()).unwrap_or_default()
@@ -37,11 +38,31 @@ impl Inventory {
         let wanted: BTreeSet<ControllerId> = devices.values().flat_map(serves).collect();
         let mut controllers = BTreeMap::new();
         for controller in scan.controllers {
-            if wanted.contains(&controller.id) || !serving.contains(&controller.id) {
+            let bare = !serving.contains(&controller.id) && scan.incomplete.is_none();
+            if wanted.contains(&controller.id) || bare {
                 controllers.entry(controller.id.clone()).or_insert(controller);
             }
         }
         Self { devices, controllers }
+    }
+
+    /// What is watched after `scan`; what it could not read stays as it is here.
+    pub(super) fn next(&self, scan: Scan, selection: &Selection) -> Self {
+        let incomplete = scan.incomplete.is_some();
+        let mut next = Self::select(known::completed(scan, self), selection);
+        if incomplete {
+            // Those without namespaces, which the selection does not concern.
+            let used: BTreeSet<&ControllerId> = self
+                .devices
+                .values()
+                .filter_map(|device| device.nvme.as_ref())
+                .flat_map(|nvme| &nvme.controllers)
+                .collect();
+            for (id, controller) in self.controllers.iter().filter(|(id, _)| !used.contains(id)) {
+                next.controllers.entry(id.clone()).or_insert_with(|| controller.clone());
+            }
+        }
+        next
     }
 
     /// The controller that takes the commands for `device`: the first that is watched.

@@ -6,6 +6,7 @@
 //! ```
 
 mod inventory;
+mod known;
 #[cfg(test)]
 pub(crate) mod made_up;
 mod once;
@@ -123,9 +124,15 @@ impl Host {
 
     fn discover(&self) -> Done {
         let scan = discovery::scan(&self.root);
-        let sample = Discovery { seen: scan.seen, faults: scan.faults.clone() };
+        let outcome = match &scan.incomplete {
+            Some(fault) => Outcome::Failed(fault.clone()),
+            None => {
+                let found = Discovery { seen: scan.seen, faults: scan.faults.clone() };
+                Outcome::Value(Box::new(Sample::Discovery(found)))
+            }
+        };
         let mut current = self.current();
-        let next = Inventory::select(scan, &current.selection);
+        let next = current.inventory.next(scan, &current.selection);
         let replan = std::mem::take(&mut current.replan);
         let mut changes = current.inventory.changes(&next, &self.root, &current.periods, replan);
         for id in current.inventory.controllers.keys() {
@@ -140,7 +147,7 @@ impl Host {
             changes.push(Change::Hasten(Job::host(Source::Diskstats)));
             current.inventory = Arc::new(next);
         }
-        Done { outcome: Outcome::Value(Box::new(Sample::Discovery(sample))), changes }
+        Done { outcome, changes }
     }
 }
 

@@ -7,11 +7,13 @@ use crate::nvme::{Drives, Poll};
 use crate::root::Root;
 use crate::schedule::{Periods, Plan};
 use crate::{aer, agent, ata_power, controller_state, cpu, diskstats, host_info, pcie, power, pressure, queue, stack};
+use nix::errno::Errno;
 use std::path::{Path, PathBuf};
 use storscope_model::device::{Controller, Device};
 use storscope_model::event::Outcome;
 use storscope_model::fault::Fault;
 use storscope_model::identity::Subject;
+use storscope_model::sample::host::HostInfo;
 use storscope_model::sample::{Sample, Source};
 
 const OF_HOST: [Source; 6] =
@@ -86,8 +88,16 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Reads one source of the host, a controller or a device.
+    /// Reads one source of the host, a controller or a device. A capture need not hold every file that a host has.
     pub(super) fn read(&self, job: &Job) -> Done {
+        let mut done = self.ask(job);
+        if !self.root.live && is_absent(&done.outcome) {
+            done.outcome = Outcome::Unsupported("not in the capture".to_owned());
+        }
+        done
+    }
+
+    fn ask(&self, job: &Job) -> Done {
         match &job.subject {
             Subject::Host => self.host(job.source).into(),
             Subject::Controller(id) => match self.inventory.controllers.get(id) {
@@ -180,6 +190,15 @@ fn value(read: Result<Sample, Fault>) -> Outcome {
     match read {
         Ok(sample) => Outcome::Value(Box::new(sample)),
         Err(fault) => Outcome::Failed(fault),
+    }
+}
+
+/// A file that any host has is not there, or nothing at all is known.
+fn is_absent(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failed(Fault::Io { errno, .. }) => *errno == Errno::ENOENT as i32,
+        Outcome::Value(sample) => matches!(sample.as_ref(), Sample::HostInfo(info) if *info == HostInfo::default()),
+        _ => false,
     }
 }
 

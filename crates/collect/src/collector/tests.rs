@@ -81,12 +81,89 @@ fn one_round_reads_every_source_once_after_what_appeared() {
 }
 
 #[test]
-fn an_empty_host_is_no_failure_of_discovery() {
+fn counters_that_a_capture_does_not_hold_are_no_failure_but_a_host_has_them() {
     let dir = tempfile::tempdir().unwrap();
-    let events = collect_once(Root::captured(dir.path()), CollectorSettings::default()).unwrap();
-    assert!(matches!(sample(&events, Source::Discovery), Some(Sample::Discovery(scan)) if scan.seen == 0));
-    assert!(events.iter().any(|event| matches!(event, Event::Read { source: Source::Diskstats, outcome, .. }
-        if matches!(outcome, Outcome::Failed(Fault::Io { .. })))));
+    let outcomes = |root: Root| -> Vec<(Source, Outcome)> {
+        let events = collect_once(root, CollectorSettings::default()).unwrap();
+        assert!(matches!(sample(&events, Source::Discovery), Some(Sample::Discovery(scan)) if scan.seen == 0));
+        let read = events.into_iter().filter_map(|event| match event {
+            Event::Read { source, outcome, .. } => Some((source, outcome)),
+            _ => None,
+        });
+        read.collect()
+    };
+    let captured = outcomes(Root::captured(dir.path()));
+    for wanted in [Source::Diskstats, Source::Cpu, Source::HostInfo] {
+        let outcome = captured.iter().find(|(source, _)| *source == wanted);
+        assert_eq!(outcome, Some(&(wanted, Outcome::Unsupported("not in the capture".to_owned()))));
+    }
+    assert!(!captured.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(_))), "{captured:?}");
+    let live = outcomes(Root::host(dir.path()));
+    for wanted in [Source::Diskstats, Source::Cpu] {
+        let failed = |(source, outcome): &(Source, Outcome)| {
+            *source == wanted && matches!(outcome, Outcome::Failed(Fault::Io { errno: nix::libc::ENOENT, .. }))
+        };
+        assert!(live.iter().any(failed), "{wanted:?}: {live:?}");
+    }
+}
+
+#[test]
+fn a_capture_of_drives_alone_has_no_failing_source() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = captured(dir.path());
+    fs::remove_dir_all(&root.proc).unwrap();
+    fs::remove_dir_all(&root.sys).unwrap();
+    let events = collect_once(root, CollectorSettings::default()).unwrap();
+    assert!(matches!(sample(&events, Source::SmartHealth), Some(Sample::SmartHealth(_))));
+    let failed = |event: &&Event| matches!(event, Event::Read { outcome: Outcome::Failed(_), .. });
+    assert_eq!(events.iter().find(failed), None);
+}
+
+/// A folder in which nothing can be listed, whoever asks: opening it fails with ELOOP.
+fn unlistable(path: &Path) {
+    std::os::unix::fs::symlink(path.file_name().unwrap(), path).unwrap();
+}
+
+#[test]
+fn a_list_that_cannot_be_read_takes_no_device_away_and_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = captured(dir.path());
+    let (collector, events) = start(root.clone(), slow());
+    let sda = appeared(&events, "sda").unwrap();
+    until(&events, |event| read_of(event, Source::Discovery));
+
+    let aside = root.sys("aside");
+    fs::rename(root.sys("block"), &aside).unwrap();
+    unlistable(&root.sys("block"));
+    collector.rescan();
+    // Nothing may be told as gone before the failure is, which comes after what the scan changed.
+    let outcome = until(&events, |event| {
+        assert!(!matches!(event, Event::Vanished(_)), "{event:?}");
+        read_of(event, Source::Discovery)
+    });
+    assert!(
+        matches!(&outcome, Outcome::Failed(Fault::Io { path, errno: nix::libc::ELOOP }) if path.ends_with("block")),
+        "{outcome:?}"
+    );
+
+    fs::remove_file(root.sys("block")).unwrap();
+    fs::rename(&aside, root.sys("block")).unwrap();
+    fs::remove_dir_all(root.sys("block/sda")).unwrap();
+    collector.rescan();
+    until(&events, |event| (*event == Event::Vanished(Subject::Device(sda.clone()))).then_some(()));
+    assert!(matches!(until(&events, |event| read_of(event, Source::Discovery)), Outcome::Value(_)));
+}
+
+#[test]
+fn a_first_list_that_is_not_whole_shows_what_was_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = captured(dir.path());
+    fs::create_dir_all(root.sys("class")).unwrap();
+    unlistable(&root.sys("class/block"));
+    let events = collect_once(root, CollectorSettings::default()).unwrap();
+    assert!(events.iter().any(|event| name_of(event) == Some("sda")));
+    let discovery = events.iter().find_map(|event| read_of(event, Source::Discovery));
+    assert!(matches!(discovery, Some(Outcome::Failed(Fault::Io { .. }))), "{discovery:?}");
 }
 
 struct ChannelSink(mpsc::Sender<Event>);

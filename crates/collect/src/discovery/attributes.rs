@@ -3,6 +3,7 @@
 use super::inquiry;
 use crate::attribute::{self, MAX_ATTRIBUTE};
 use nix::errno::Errno;
+use std::collections::BTreeSet;
 use std::path::Path;
 use storscope_model::fault::Fault;
 
@@ -15,6 +16,21 @@ pub const MAX_TEXT: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
     faults: Vec<Fault>,
+    /// Kernel name of what is being read.
+    subject: String,
+    unread: BTreeSet<String>,
+    incomplete: Option<Fault>,
+}
+
+/// What a whole scan could not read.
+#[derive(Debug, Default)]
+pub(super) struct Unread {
+    /// What was noted.
+    pub(super) faults: Vec<Fault>,
+    /// Kernel names of what could not be read in full for now.
+    pub(super) names: BTreeSet<String>,
+    /// Why not everything was found, if so.
+    pub(super) incomplete: Option<Fault>,
 }
 
 impl Attributes {
@@ -33,13 +49,53 @@ impl Attributes {
         self.faults
     }
 
+    pub(super) fn into_unread(self) -> Unread {
+        Unread { faults: self.faults, names: self.unread, incomplete: self.incomplete }
+    }
+
+    /// Why devices may be missing from what was listed.
+    pub(crate) const fn incomplete(&self) -> Option<&Fault> {
+        self.incomplete.as_ref()
+    }
+
+    /// From now on the device or controller `name` is read.
+    pub(super) fn about(&mut self, name: &str) {
+        name.clone_into(&mut self.subject);
+    }
+
+    /// Marks `name` as not read in full.
+    pub(super) fn mark_unread(&mut self, name: &str) {
+        self.unread.insert(name.to_owned());
+    }
+
+    /// True when something of `name` could not be read for now.
+    pub(super) fn is_unread(&self, name: &str) -> bool {
+        self.unread.contains(name)
+    }
+
+    /// An I/O error, such as too many open files, says nothing of the device: what is absent for it may be there.
+    pub(super) fn failed(&mut self, fault: Fault) {
+        if matches!(fault, Fault::Io { .. }) && !self.subject.is_empty() {
+            self.unread.insert(self.subject.clone());
+        }
+        self.note(fault);
+    }
+
+    /// Notes that devices may be missing from what was found.
+    fn miss(&mut self, fault: Fault) {
+        if fault != Fault::Gone {
+            self.incomplete.get_or_insert_with(|| fault.clone());
+        }
+        self.note(fault);
+    }
+
     pub(crate) fn bytes(&mut self, path: &Path) -> Option<Vec<u8>> {
         match attribute::read_bytes(path, MAX_ATTRIBUTE) {
             Ok(bytes) => bytes,
             // A folder where an attribute should be has no content: the same as no attribute.
             Err(Fault::Io { errno, .. }) if errno == Errno::EISDIR as i32 => None,
             Err(fault) => {
-                self.note(fault);
+                self.failed(fault);
                 None
             }
         }
@@ -99,24 +155,49 @@ impl Attributes {
 
     /// Names in a folder, sorted; none when there is no such folder.
     pub(crate) fn names(&mut self, folder: &Path, most: usize) -> Vec<String> {
+        let (names, fault) = self.listing(folder, most);
+        if let Some(fault) = fault {
+            self.failed(fault);
+        }
+        names
+    }
+
+    /// As [`Self::names`], of a folder that lists devices or controllers: without it, some may be missing.
+    pub(crate) fn list(&mut self, folder: &Path, most: usize) -> Vec<String> {
+        let (names, fault) = self.listing(folder, most);
+        if let Some(fault) = fault {
+            self.miss(fault);
+        }
+        names
+    }
+
+    /// True for a folder. Where that cannot be told, a device may be missing.
+    pub(super) fn is_folder(&mut self, path: &Path) -> bool {
+        match std::fs::metadata(path) {
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) => {
+                if let Some(fault) = attribute::fault(path, &error) {
+                    self.miss(fault);
+                }
+                false
+            }
+        }
+    }
+
+    /// Names in a folder, and why there may be more.
+    fn listing(&mut self, folder: &Path, most: usize) -> (Vec<String>, Option<Fault>) {
         let listing = match std::fs::read_dir(folder) {
             Ok(listing) => listing,
-            Err(error) => {
-                if let Some(fault) = attribute::fault(folder, &error) {
-                    self.note(fault);
-                }
-                return Vec::new();
-            }
+            Err(error) => return (Vec::new(), attribute::fault(folder, &error)),
         };
+        let mut failed = None;
         let mut names = Vec::new();
         for entry in listing {
             match entry {
                 // The kernel names its objects in ASCII: another name in a captured tree is not one of them.
                 Ok(entry) => names.extend(entry.file_name().into_string().ok()),
                 Err(error) => {
-                    if let Some(fault) = attribute::fault(folder, &error) {
-                        self.note(fault);
-                    }
+                    failed = attribute::fault(folder, &error);
                     break;
                 }
             }
@@ -131,6 +212,6 @@ impl Attributes {
             }
         }
         names.sort_unstable();
-        names
+        (names, failed)
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn describe(
     slots: &Slots,
     attributes: &mut Attributes,
 ) -> Draft {
+    attributes.about(&entry.name);
     let link = root.resolve(&entry.folder.join("device")).filter(|folder| folder.is_dir());
     if let Some(namespace) = namespace::describe(root, entry, fabric, attributes) {
         let place = match &namespace.controller_folder {

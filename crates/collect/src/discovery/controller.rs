@@ -27,15 +27,15 @@ pub(super) struct Found {
 pub(super) fn find(root: &Root, entries: &[Entry], attributes: &mut Attributes) -> Found {
     let mut found = Found::default();
     let class = root.sys("class/nvme");
-    for name in attributes.names(&class, MAX_ENTRIES) {
+    for name in attributes.list(&class, MAX_ENTRIES) {
         if let Some(folder) = root.resolve(&class.join(&name))
-            && folder.is_dir()
+            && attributes.is_folder(&folder)
         {
             found.controllers.insert(name, folder);
         }
     }
     let class = root.sys("class/nvme-subsystem");
-    for name in attributes.names(&class, MAX_ENTRIES) {
+    for name in attributes.list(&class, MAX_ENTRIES) {
         if let Some(folder) = root.resolve(&class.join(&name)) {
             found.add_subsystem(root, folder, attributes);
         }
@@ -55,8 +55,8 @@ pub(super) fn find(root: &Root, entries: &[Entry], attributes: &mut Attributes) 
 
 impl Found {
     fn add_controller(&mut self, folder: PathBuf) {
-        let name = folder.file_name().and_then(|name| name.to_str());
-        if let Some(name) = name.map(str::to_owned) {
+        let name = file_name(&folder).to_owned();
+        if !name.is_empty() {
             self.controllers.entry(name).or_insert(folder);
         }
     }
@@ -66,7 +66,7 @@ impl Found {
             return;
         }
         let mut members = Vec::new();
-        for name in attributes.names(&folder, MAX_ENTRIES) {
+        for name in attributes.list(&folder, MAX_ENTRIES) {
             let member = root.resolve(&folder.join(&name));
             if let Some(member) = member.filter(|member| is_controller(member)) {
                 self.add_controller(member.clone());
@@ -75,6 +75,10 @@ impl Found {
         }
         self.subsystems.insert(folder, members);
     }
+}
+
+fn file_name(folder: &Path) -> &str {
+    folder.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 fn may_be_namespace(entry: &Entry) -> bool {
@@ -179,13 +183,19 @@ impl Fabric {
         let mut controllers: Vec<usize> =
             members.iter().filter_map(|member| self.by_folder.get(member).copied()).collect();
         controllers.sort_unstable();
-        Subsystem {
+        let name = file_name(folder);
+        attributes.about(name);
+        let subsystem = Subsystem {
             nqn: attributes.text(&folder.join("subsysnqn")),
             model: attributes.text(&folder.join("model")),
             serial: attributes.text(&folder.join("serial")),
             firmware: attributes.text(&folder.join("firmware_rev")),
             controllers,
+        };
+        if attributes.is_unread(name) {
+            members.iter().for_each(|member| attributes.mark_unread(file_name(member)));
         }
+        subsystem
     }
 
     fn subsystem_of(&self, controller: &Path) -> Option<&Subsystem> {
@@ -197,6 +207,8 @@ impl Fabric {
         let Some(controller) = owner(root, entry).and_then(|folder| self.index(&folder)) else {
             return;
         };
+        // What is missing of a path is missing of every namespace that its controller leads to.
+        attributes.about(self.controllers.get(controller).map_or("", |controller| controller.name.as_str()));
         let subsystem = self.subsystems.iter().find(|(_, subsystem)| subsystem.controllers.contains(&controller));
         let (Some((subsystem, _)), Some(nsid)) = (subsystem, attributes.number32(&entry.folder.join("nsid"))) else {
             return;
@@ -243,6 +255,7 @@ fn read(
     slots: &Slots,
     attributes: &mut Attributes,
 ) -> Controller {
+    attributes.about(name);
     let function = pci::nearest(folder);
     let word = attributes.text(&folder.join("transport"));
     let shared = |pick: fn(&Subsystem) -> &Option<String>| subsystem.and_then(|s| pick(s).clone());

@@ -16,12 +16,13 @@ pub(super) fn controllers(root: &Root, known: impl Fn(&str) -> bool, attributes:
     let Some(drives) = &root.drives else {
         return Vec::new();
     };
-    let names = attributes.names(drives, MAX_ENTRIES);
+    let names = attributes.list(drives, MAX_ENTRIES);
     let missing = names.into_iter().filter(|name| !known(name));
     let folders = missing.filter(|name| drives.join(name).is_dir()).collect::<Vec<_>>();
     folders
         .into_iter()
         .map(|name| {
+            attributes.about(&name);
             let identify = identify(&drives.join(&name), attributes);
             describe(name, identify)
         })
@@ -42,7 +43,7 @@ fn identify(folder: &Path, attributes: &mut Attributes) -> Option<IdentifyContro
         // A capture need not hold every answer.
         Err(CommandError::NotServed { .. }) => {}
         Err(CommandError::Open { path, errno }) => {
-            attributes.note(Fault::Io { path: path.display().to_string(), errno })
+            attributes.failed(Fault::Io { path: path.display().to_string(), errno })
         }
         Err(error) => attributes.note(fault(&error)),
     }

@@ -25,7 +25,8 @@ pub use attributes::{MAX_FAULTS, MAX_TEXT};
 pub use sysfs::MAX_ENTRIES;
 
 use crate::root::Root;
-use attributes::Attributes;
+use attributes::{Attributes, Unread};
+use std::collections::BTreeSet;
 use storscope_model::device::{Controller, Device};
 use storscope_model::fault::Fault;
 
@@ -40,12 +41,17 @@ pub struct Scan {
     pub seen: u64,
     /// Files and folders that could not be read; at most [`MAX_FAULTS`]. What they belong to is listed all the same.
     pub faults: Vec<Fault>,
+    /// Why devices or controllers may be there that are not listed: a folder of them exists and could not be read.
+    pub incomplete: Option<Fault>,
+    /// Kernel names of devices and controllers of which something could not be read for an I/O error: what they are
+    /// described as, their identity included, may be less than what they are.
+    pub unread: BTreeSet<String>,
 }
 
 /// Looks at every block device and NVMe controller of `root`.
 ///
 /// Nothing fails as a whole: what cannot be read is absent from its device and told in [`Scan::faults`]. A host without
-/// block devices or without NVMe is an empty list, no fault.
+/// block devices or without NVMe is an empty list, no fault; one that cannot be listed is [`Scan::incomplete`].
 pub fn scan(root: &Root) -> Scan {
     let mut attributes = Attributes::new();
     let slots = pci::Slots::read(root, &mut attributes);
@@ -72,7 +78,8 @@ pub fn scan(root: &Root) -> Scan {
 
     let mut controllers = fabric.into_controllers();
     controllers.sort_by(|a, b| sysfs::by_kernel_name(&a.name, &b.name));
-    Scan { devices, controllers, seen, faults: attributes.into_faults() }
+    let Unread { faults, names, incomplete } = attributes.into_unread();
+    Scan { devices, controllers, seen, faults, incomplete, unread: names }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use storscope_model::identity::DeviceId;
 pub(super) fn describe(partitions: &[(&Entry, String)], devices: &mut Vec<Device>, attributes: &mut Attributes) {
     let disks: BTreeMap<String, Device> = devices.iter().map(|disk| (disk.name.clone(), disk.clone())).collect();
     for (entry, parent) in partitions {
+        attributes.about(&entry.name);
         let number = attributes.text(&entry.folder.join("partition"));
         let number = number.unwrap_or_default();
         let disk = disks.get(parent);

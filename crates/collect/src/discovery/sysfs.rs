@@ -42,27 +42,30 @@ pub(crate) fn by_kernel_name(a: &str, b: &str) -> Ordering {
 
 /// Every block device: of `block`, of `class/block`, which has the partitions too, and the namespaces below NVMe
 /// controllers and subsystems. A captured tree may lack any of them: partitions of disks that `class/block` does not
-/// list are looked for in the disks' folders. Links that dangle are left out.
+/// list are looked for in the disks' folders. Links that dangle are left out. A folder that is there but cannot be listed
+/// makes the list [incomplete](Attributes::incomplete).
 pub(crate) fn block_devices(root: &Root, attributes: &mut Attributes) -> Vec<Entry> {
     let mut folders = BTreeMap::new();
-    let listed = attributes.names(&root.sys("class/block"), MAX_ENTRIES);
+    let listed = attributes.list(&root.sys("class/block"), MAX_ENTRIES);
     let mut uncovered = Vec::new();
-    for name in attributes.names(&root.sys("block"), MAX_ENTRIES) {
-        if add(root, &mut folders, &name, &root.sys("block").join(&name)) && listed.binary_search(&name).is_err() {
+    for name in attributes.list(&root.sys("block"), MAX_ENTRIES) {
+        if add(root, &mut folders, &name, &root.sys("block").join(&name), attributes)
+            && listed.binary_search(&name).is_err()
+        {
             uncovered.push(name);
         }
     }
     for name in &listed {
-        add(root, &mut folders, name, &root.sys("class/block").join(name));
+        add(root, &mut folders, name, &root.sys("class/block").join(name), attributes);
     }
     for class in ["class/nvme", "class/nvme-subsystem"] {
-        for parent in attributes.names(&root.sys(class), MAX_ENTRIES) {
+        for parent in attributes.list(&root.sys(class), MAX_ENTRIES) {
             let Some(folder) = root.resolve(&root.sys(class).join(&parent)) else {
                 continue;
             };
-            for name in attributes.names(&folder, MAX_ENTRIES) {
+            for name in attributes.list(&folder, MAX_ENTRIES) {
                 let child = folder.join(&name);
-                if is_disk_folder(&child) && add(root, &mut folders, &name, &child) {
+                if is_disk_folder(&child) && add(root, &mut folders, &name, &child, attributes) {
                     uncovered.push(name);
                 }
             }
@@ -72,10 +75,10 @@ pub(crate) fn block_devices(root: &Root, attributes: &mut Attributes) -> Vec<Ent
         let Some(folder) = folders.get(&disk).cloned() else {
             continue;
         };
-        for name in attributes.names(&folder, MAX_ENTRIES) {
+        for name in attributes.list(&folder, MAX_ENTRIES) {
             let child = folder.join(&name);
             if is_folder(&child) && child.join("partition").exists() {
-                add(root, &mut folders, &name, &child);
+                add(root, &mut folders, &name, &child, attributes);
             }
         }
     }
@@ -93,6 +96,7 @@ fn entries(folders: BTreeMap<String, PathBuf>, attributes: &mut Attributes) -> V
                 false => longest_prefix(name, &folders),
             }
         });
+        attributes.about(&kernel_name(name));
         let hidden = match attributes.flag(&folder.join("hidden")) {
             Some(hidden) => hidden,
             None => is_path_name(name),
@@ -108,12 +112,18 @@ fn entries(folders: BTreeMap<String, PathBuf>, attributes: &mut Attributes) -> V
 }
 
 /// True when the folder was not there yet.
-fn add(root: &Root, folders: &mut BTreeMap<String, PathBuf>, name: &str, place: &Path) -> bool {
+fn add(
+    root: &Root,
+    folders: &mut BTreeMap<String, PathBuf>,
+    name: &str,
+    place: &Path,
+    attributes: &mut Attributes,
+) -> bool {
     if folders.contains_key(name) || folders.len() >= MAX_ENTRIES {
         return false;
     }
     match root.resolve(place) {
-        Some(folder) if folder.is_dir() => {
+        Some(folder) if attributes.is_folder(&folder) => {
             folders.insert(name.to_owned(), folder);
             true
         }

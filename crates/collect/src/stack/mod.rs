@@ -29,6 +29,9 @@ const MAX_HOLDERS: usize = 1024;
 pub fn read(root: &Root) -> Result<Stack, Fault> {
     let mut attributes = Attributes::new();
     let mut entries = sysfs::block_devices(root, &mut attributes);
+    if let Some(fault) = attributes.incomplete() {
+        return Err(fault.clone());
+    }
     entries.retain(|entry| !entry.hidden);
     if entries.is_empty() {
         let faults = attributes.into_faults();
