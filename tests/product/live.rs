@@ -8,6 +8,7 @@ mod agent;
 mod exchange;
 #[allow(dead_code, reason = "the tests of replayed hosts use more of it")]
 mod figures;
+mod live_hung;
 mod live_load;
 mod live_plug;
 mod live_rights;
@@ -15,3 +16,6 @@ mod loop_device;
 
 #[path = "../../crates/export/tests/exposition/mod.rs"]
 mod exposition;
+
+#[path = "../../crates/probe/tests/devices/slow_file.rs"]
+mod slow_file;

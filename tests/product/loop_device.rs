@@ -1,7 +1,7 @@
 //! A loop device of a number of its own, added, attached and removed by the caller.
 
 use crate::agent::wait;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use storscope_collect::root::Root;
 
@@ -43,9 +43,14 @@ impl LoopDevice {
         Some(device)
     }
 
-    /// Puts the file below it.
+    /// Puts its file below it.
     pub(crate) fn attach(&self) {
-        let status = Command::new("losetup").arg(self.node()).arg(self.file.path()).status().unwrap();
+        self.attach_to(self.file.path());
+    }
+
+    /// Puts `file` below it, read directly.
+    pub(crate) fn attach_to(&self, file: &Path) {
+        let status = Command::new("losetup").arg("--direct-io=on").arg(self.node()).arg(file).status().unwrap();
         assert!(status.success());
     }
 

@@ -1,0 +1,84 @@
+//! A disk that hangs on this host: the agent says so, goes on, and takes it up again; one look without an agent sees it too.
+
+use crate::agent::{Agent, run, told};
+use crate::loop_device::LoopDevice;
+use crate::slow_file::SlowFile;
+use serde_json::Value;
+use storscope_collect::root::Root;
+
+/// A hung read is called so soon, so that the test need not wait long.
+const QUICK: &str = "[periods]\ntick = \"1s\"\n[probe]\nburst = 4\nreads_per_second = 64\ndeadline = \"1s\"\n";
+
+/// A loop device whose reads can be held.
+fn slow_disk(index: u32) -> Option<(LoopDevice, SlowFile, tempfile::TempDir)> {
+    let device = LoopDevice::add(index)?;
+    let mountpoint = tempfile::tempdir().unwrap();
+    match SlowFile::mount(&Root::live().node("fuse"), mountpoint.path()) {
+        Ok(file) => {
+            device.attach_to(&file.path());
+            Some((device, file, mountpoint))
+        }
+        Err(error) => {
+            eprintln!("skipped: no FUSE here: {error}");
+            None
+        }
+    }
+}
+
+fn rules(status: &Value, device: &str) -> Vec<String> {
+    let findings = status["findings"].as_array().unwrap();
+    let of_device = findings.iter().filter(|found| found["device"] == device);
+    of_device.map(|found| found["rule"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_hung_disk_is_found_costs_nothing_else_and_is_taken_up_again() {
+    let (Some((hung, file, _mountpoint)), Some(sound)) = (slow_disk(2), LoopDevice::add(3)) else { return };
+    sound.attach();
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("storscope.toml");
+    std::fs::write(&config, QUICK).unwrap();
+    let only = format!("{}|{}", hung.name(), sound.name());
+    let agent = Agent::serve(&["--listen", "127.0.0.1:0", "--config", config.to_str().unwrap(), "--only", &only]);
+    let reads = |name: &str| {
+        let name = name.to_owned();
+        move |figures: &crate::figures::Figures| {
+            let of = figures.series("storscope_probe_reads_total");
+            of.iter().filter(|one| one.labels.get("device") == Some(&name)).map(|one| one.value).sum::<f64>()
+        }
+    };
+    let (of_hung, of_sound) = (reads(&hung.name()), reads(&sound.name()));
+    let before = agent.wait_figures("probes of both", |now| of_hung(now) > 0.0 && of_sound(now) > 0.0);
+
+    file.hold();
+    file.wait_for_held(1);
+    crate::agent::wait("the stall to be found", || {
+        let found = rules(&agent.json(), &hung.name());
+        found.contains(&"device_stalled".to_owned()).then_some(())
+    });
+    let later = agent.wait_figures("the other disk to go on", |now| of_sound(now) > of_sound(&before) + 8.0);
+    assert_eq!(file.held(), 1, "exactly one read is outstanding");
+    assert_eq!(later.find("storscope_source_up", &[("device", &sound.name()), ("source", "probe")]), Some(1.0));
+    assert!(rules(&agent.json(), &sound.name()).is_empty());
+
+    file.release();
+    // Not until it is read again: the long read has used up the share of time that probes may take.
+    let name = hung.name();
+    let up = [("device", name.as_str()), ("source", "probe")];
+    agent.wait_figures("the outstanding read to count", |now| {
+        now.find("storscope_source_up", &up) == Some(1.0) && of_hung(now) > of_hung(&later)
+    });
+    crate::agent::wait("the finding to end", || rules(&agent.json(), &hung.name()).is_empty().then_some(()));
+    agent.end();
+}
+
+#[test]
+fn one_look_without_an_agent_sees_a_hung_disk() {
+    let Some((hung, file, _mountpoint)) = slow_disk(4) else { return };
+    file.hold();
+    let output = run(&["status", "--only", &hung.name()]);
+    let (status, text, error) = told(&output);
+    file.release();
+    assert!(matches!(status, Some(1 | 2)), "{status:?} {text} {error}");
+    assert!(text.contains("a read has not come back"), "{text}");
+}
