@@ -28,7 +28,7 @@ use qemu::Layout;
 use session::{Options, Outcome};
 
 /// Options of `cargo xtask lab`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct LabArgs {
     /// Cases to run; all when none is named.
     #[arg(value_name = "CASE")]
