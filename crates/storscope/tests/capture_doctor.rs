@@ -74,6 +74,102 @@ fn a_capture_is_a_host_again_without_its_serial_number() {
 }
 
 #[test]
+fn what_was_captured_on_demand_is_shown_by_the_command_that_is_told() {
+    let host = host("1");
+    let folder = host.path().join("sys/devices/virtual/block/loop0");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("size"), "524288\n").unwrap();
+    symlink("../../devices/virtual/block/loop0", host.path().join("sys/class/block/loop0")).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let dir = out.path().join("it's here");
+    let (said, errors, status) = storscope(&["capture", "--include", "loop[0-9]+", "--root"], &[host.path(), &dir]);
+    assert_eq!((status, errors.as_str()), (Some(0), ""), "{said}");
+    assert!(said.contains(" kB on the disk) in "), "{said}");
+    let command = said.lines().find_map(|line| line.strip_prefix("Look at it with: storscope ")).unwrap();
+    assert!(command.ends_with(" --include 'loop[0-9]+'"), "{command}");
+    let program = assert_cmd::cargo::cargo_bin("storscope");
+    let output = Command::new("sh").arg("-c").arg(format!("{} {command} --json", program.display())).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("loop0"), "{text}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Every regular file of `folder` becomes a FIFO to which nobody writes.
+fn to_fifos(folder: &Path) -> usize {
+    let mut made = 0;
+    for item in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let kind = item.file_type().unwrap();
+        if kind.is_dir() {
+            made += to_fifos(&item.path());
+        } else if kind.is_file() {
+            fs::remove_file(item.path()).unwrap();
+            nix::unistd::mkfifo(&item.path(), nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+            made += 1;
+        }
+    }
+    made
+}
+
+#[test]
+fn fifos_in_the_place_of_files_hold_nobody_up() {
+    /// Only ends a test that would hang for ever.
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
+    let host = host("1");
+    fs::write(host.path().join("proc/swaps"), "").unwrap();
+    fs::write(host.path().join("proc/stat"), "").unwrap();
+    let drive = host.path().join("drives/nvme0");
+    fs::create_dir_all(&drive).unwrap();
+    for page in ["identify.bin", "logpage-0x02.bin"] {
+        fs::write(drive.join(page), "").unwrap();
+    }
+    assert!(to_fifos(host.path()) > 15);
+    let out = tempfile::tempdir().unwrap();
+    let run = |args: &[&str], paths: &[&Path]| {
+        let mut command = Command::cargo_bin("storscope").unwrap();
+        let output = command.args(args).args(paths).timeout(PATIENCE).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    for (args, paths) in
+        [(["capture", "--root"], vec![host.path(), out.path()]), (["doctor", "--root"], vec![host.path()])]
+    {
+        let (status, said) = run(&args, &paths);
+        assert_eq!(status, Some(0), "{said}");
+        // Each of both gives up on what hangs after a time of its own, and says so.
+        assert!(!said.contains("no answer") && !said.contains("did not answer"), "{said}");
+    }
+}
+
+#[test]
+fn an_output_that_takes_nothing_is_an_error_and_a_reader_that_left_is_none() {
+    let host = host("1");
+    let run = |subcommand: &str, redirection: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let program = assert_cmd::cargo::cargo_bin("storscope");
+        let target = if subcommand == "capture" { out.path().display().to_string() } else { String::new() };
+        let script =
+            format!("exec {} {subcommand} --root {} {target} {redirection}", program.display(), host.path().display());
+        let output = std::process::Command::new("sh").arg("-c").arg(script).stdout(stdout()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let full = storscope_collect::root::Root::live().node("full");
+    for subcommand in ["doctor", "capture"] {
+        let (status, errors) = run(subcommand, &format!("> {}", full.display()));
+        assert_eq!(status, Some(1), "{subcommand}: {errors}");
+        assert!(errors.starts_with("storscope: ") && !errors.contains("panicked"), "{subcommand}: {errors}");
+        let (status, errors) = run(subcommand, "");
+        assert_eq!((status, errors.as_str()), (Some(0), ""), "{subcommand}");
+        let (status, errors) = run(subcommand, ">&-");
+        assert!(!errors.contains("panicked") && status != Some(101), "{subcommand}: {errors}");
+    }
+}
+
+/// A pipe whose reader has left.
+fn stdout() -> std::io::PipeWriter {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer
+}
+
+#[test]
 fn serial_numbers_stay_on_demand() {
     let host = host("1");
     let out = tempfile::tempdir().unwrap();

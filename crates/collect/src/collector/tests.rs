@@ -155,6 +155,30 @@ fn a_list_that_cannot_be_read_takes_no_device_away_and_is_told() {
 }
 
 #[test]
+fn a_disk_whose_files_cannot_be_read_for_now_stays_who_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = captured(dir.path());
+    let serial = root.sys("block/sda/device/serial");
+    fs::create_dir_all(serial.parent().unwrap()).unwrap();
+    fs::write(serial.with_file_name("rev"), "1\n").unwrap();
+    fs::write(&serial, "WD-1\n").unwrap();
+    let (collector, events) = start(root.clone(), slow());
+    let sda = appeared(&events, "sda").unwrap();
+    assert!(sda.0.contains("WD-1"), "{sda}");
+    until(&events, |event| read_of(event, Source::Discovery));
+    fs::remove_file(&serial).unwrap();
+    unlistable(&serial);
+    collector.rescan();
+    let outcome = until(&events, |event| {
+        let other = matches!(event, Event::Vanished(_) | Event::DeviceAppeared(_));
+        assert!(!other, "{event:?}");
+        read_of(event, Source::Discovery)
+    });
+    assert!(matches!(outcome, Outcome::Value(sample) if matches!(sample.as_ref(), Sample::Discovery(scan)
+        if scan.seen == 1 && scan.faults.len() == 1)));
+}
+
+#[test]
 fn a_first_list_that_is_not_whole_shows_what_was_found() {
     let dir = tempfile::tempdir().unwrap();
     let root = captured(dir.path());

@@ -1,6 +1,6 @@
 use super::fixture::Host;
 use super::*;
-use crate::unprivileged;
+use crate::{stack, unprivileged};
 use storscope_model::device::{DevNum, Transport, Zoned};
 
 const PORT: &str = "devices/pci0000:00/0000:00:01.0";
@@ -372,6 +372,54 @@ fn denied_attributes_are_told() {
         "{:?}",
         scan.faults
     );
+}
+
+/// Opening `path` fails with ELOOP, whoever asks.
+fn unreadable(host: &Host, path: &str) {
+    let name = path.rsplit('/').next().unwrap();
+    host.link(path, name);
+}
+
+#[test]
+fn a_failed_read_marks_its_device_and_no_other() {
+    let host = Host::new();
+    let sata = format!("{SATA}/ata1/host0");
+    let disk = host.scsi(&sata, "0:0:0:0", "sda", &[("vendor", "ATA"), ("model", "ACME"), ("rev", "1")]);
+    host.scsi(&sata, "0:0:1:0", "sdb", &[("vendor", "ATA"), ("model", "ACME"), ("rev", "1")]);
+    unreadable(&host, &format!("{disk}/vpd_pg80"));
+    let drive = host.nvme("devices/pci0000:00/0000:01:00.0", "nvme0", &[("model", "ACME")]);
+    unreadable(&host, &format!("{drive}/serial"));
+    let scan = scan(&host.root);
+    assert_eq!(scan.unread.iter().map(String::as_str).collect::<Vec<_>>(), ["nvme0", "sda"]);
+    assert_eq!(scan.incomplete, None);
+    assert_eq!(scan.devices.len(), 2);
+}
+
+#[test]
+fn each_list_that_fails_makes_the_scan_incomplete() {
+    for list in ["block", "class/block", "class/nvme", "class/nvme-subsystem"] {
+        let host = Host::new();
+        host.folder("class");
+        unreadable(&host, list);
+        let scan = scan(&host.root);
+        assert!(
+            matches!(&scan.incomplete, Some(Fault::Io { path, errno: nix::libc::ELOOP }) if path.ends_with(list)),
+            "{list}: {:?}",
+            scan.incomplete
+        );
+        assert!(stack::read(&host.root).is_err(), "{list}");
+    }
+}
+
+#[test]
+fn a_denied_list_makes_the_scan_incomplete() {
+    if !unprivileged::go_on("discovery::tests::a_denied_list_makes_the_scan_incomplete") {
+        return;
+    }
+    let host = Host::new();
+    let folder = host.folder("class/block");
+    unprivileged::deny(&folder);
+    assert!(matches!(scan(&host.root).incomplete, Some(Fault::Denied { .. })));
 }
 
 #[test]

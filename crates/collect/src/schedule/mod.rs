@@ -195,7 +195,8 @@ impl Schedule {
             Ending::Unsupported => Some(FILES_BACKOFF.max(entry.period)),
             Ending::Failed | Ending::Refused => {
                 entry.failures = entry.failures.saturating_add(1);
-                let cap = if ending == Ending::Refused { FILES_BACKOFF } else { longest_pause(job.source) };
+                let longest = longest_pause(job.source);
+                let cap = if ending == Ending::Refused { longest.min(FILES_BACKOFF) } else { longest };
                 Some(backoff(job, entry.period, entry.failures, cap))
             }
         };

@@ -104,7 +104,12 @@ pub const fn deadline(source: Source) -> Duration {
 
 /// The longest pause after failures of `source`.
 pub const fn longest_pause(source: Source) -> Duration {
-    if is_command(source) { COMMAND_BACKOFF } else { FILES_BACKOFF }
+    match source {
+        // Devices that could not be listed, mostly for want of descriptors, are looked for again at the next period.
+        Source::Discovery => Duration::ZERO,
+        _ if is_command(source) => COMMAND_BACKOFF,
+        _ => FILES_BACKOFF,
+    }
 }
 
 #[cfg(test)]

@@ -106,6 +106,21 @@ fn files_and_refused_opens_pause_ten_minutes_at_most() {
 }
 
 #[test]
+fn devices_that_could_not_be_listed_are_looked_for_each_period() {
+    for ending in [Ending::Failed, Ending::Refused] {
+        let job = Job::host(Source::Discovery);
+        let mut schedule = Schedule::default();
+        plan(&mut schedule, &job, MINUTE, at(0));
+        let mut now = at(0);
+        for _ in 0..10 {
+            let due = turn(&mut schedule, &job, ending, now);
+            assert!(due.since(now) <= MINUTE);
+            now = due;
+        }
+    }
+}
+
+#[test]
 fn pauses_of_drives_that_fail_together_differ() {
     let pauses: BTreeSet<Duration> =
         (0..50).map(|n| backoff(&smart(&n.to_string()), MINUTE, 3, COMMAND_BACKOFF)).collect();

@@ -147,6 +147,9 @@ pub(super) const USB: [&str; 5] = ["idProduct", "idVendor", "serial", "speed", "
 /// A SAS end device (drivers/scsi/scsi_transport_sas.c).
 pub(super) const END_DEVICE: [&str; 3] = ["bay_identifier", "enclosure_identifier", "sas_address"];
 
+/// Below procfs: the areas that are swapped to (proc_swaps(5)).
+pub(super) const SWAPS: &str = "swaps";
+
 /// Below procfs. `version` holds who built the kernel where, and is cut when a capture is scrubbed.
 pub(super) const PROC: [&str; 13] = [
     "diskstats",
@@ -156,7 +159,7 @@ pub(super) const PROC: [&str; 13] = [
     "pressure/io",
     "pressure/memory",
     "stat",
-    "swaps",
+    SWAPS,
     "sys/kernel/hostname",
     "sys/kernel/io_uring_disabled",
     "sys/kernel/osrelease",

@@ -42,21 +42,52 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     write::prepare(&args.dir)?;
     let host = select.host();
     let (tree, notes) = capture(&host, &selection, &args.dir, args.keep_serials)?;
-    println!("{} files, links and folders, {} kB in {}", tree.len(), tree.bytes().div_ceil(1000), args.dir.display());
-    match args.keep_serials {
-        true => println!("Serial numbers and names are in it as they are (--keep-serials)."),
-        false => {
-            println!("Serial numbers and names are replaced by pseudonyms; look through it before you hand it on.")
+    crate::output::print(&summary(args, &tree, &notes))
+}
+
+/// What is told of a capture that was written.
+fn summary(args: &CaptureArgs, tree: &Tree, notes: &[String]) -> String {
+    let mut text = format!("{} files, links and folders, {} kB", tree.len(), tree.bytes().div_ceil(1000));
+    if let Ok(bytes) = write::on_disk(&args.dir) {
+        let _ = write!(text, " ({} kB on the disk)", bytes.div_ceil(1000));
+    }
+    let _ = writeln!(text, " in {}", args.dir.display());
+    text.push_str(match args.keep_serials {
+        true => "Serial numbers and names are in it as they are (--keep-serials).\n",
+        false => "Serial numbers and names are replaced by pseudonyms; look through it before you hand it on.\n",
+    });
+    for note in notes {
+        let _ = writeln!(text, "left out: {}", note.escape_debug());
+    }
+    let _ = writeln!(text, "Look at it with: {}", command(args));
+    if notes.iter().any(|note| note.contains(desk::HANGS)) {
+        text.push_str(
+            "The capture is complete, but a read still hangs: this process may not end until the device answers.\n",
+        );
+    }
+    text
+}
+
+/// The command that shows the devices that were captured, as a shell takes it.
+fn command(args: &CaptureArgs) -> String {
+    let mut command = format!("storscope status --root {}", quoted(&args.dir.display().to_string()));
+    let select = &args.select;
+    let options = [("include", &select.include), ("exclude", &select.exclude), ("only", &select.only)];
+    for (option, pattern) in options {
+        if let Some(pattern) = pattern {
+            let _ = write!(command, " --{option} {}", quoted(pattern.0.as_str()));
         }
     }
-    for note in &notes {
-        println!("left out: {}", note.escape_debug());
+    command
+}
+
+/// One word of a shell command (POSIX.1-2024, 2.2.2).
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
-    println!("Look at it with: storscope status --root {}", args.dir.display());
-    if notes.iter().any(|note| note.contains(desk::HANGS)) {
-        println!("The capture is complete, but a read still hangs: this process may not end until the device answers.");
-    }
-    Ok(())
 }
 
 fn capture(host: &Root, selection: &Selection, dir: &Path, keep: bool) -> anyhow::Result<(Tree, Vec<String>)> {

@@ -1,6 +1,6 @@
 //! The files of procfs that the agent reads, and the links below /dev that mounts and swap areas go by.
 
-use super::attributes::PROC;
+use super::attributes::{PROC, SWAPS};
 use super::desk::Desk;
 use storscope_collect::root::Root;
 
@@ -11,13 +11,16 @@ const MAX_LINKS: usize = 4096;
 
 /// Copies them.
 pub(super) fn copy(desk: &Desk) {
+    let mut swaps = Vec::new();
     for name in PROC {
-        let _ = desk.file(&desk.root().proc(name), MAX_FILE);
+        let content = desk.file(&desk.root().proc(name), MAX_FILE);
+        if name == SWAPS {
+            swaps = content.unwrap_or_default();
+        }
     }
     // The mounts as the first process sees them are the host's; this process may live in a namespace of its own.
     let mounts = ["1/mountinfo", "self/mountinfo"];
     let mounts = mounts.iter().find_map(|name| desk.file(&desk.root().proc(name), MAX_FILE)).unwrap_or_default();
-    let swaps = std::fs::read(desk.root().proc("swaps")).unwrap_or_default();
     for name in node_names(&[mounts, swaps].concat()) {
         desk.link(&desk.root().node(&name));
     }

@@ -6,7 +6,7 @@ use super::tree::{Node, Tree};
 use anyhow::{Context, bail};
 use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::Path;
 
 /// Only its owner reads a capture until he hands it on.
@@ -61,6 +61,28 @@ fn entry(place: &Path, node: &Node) -> std::io::Result<()> {
     }
 }
 
+/// Bytes that `dir` and everything in it take on the disk.
+///
+/// # Errors
+/// The first entry that cannot be looked at.
+pub(super) fn on_disk(dir: &Path) -> std::io::Result<u64> {
+    /// Unit of `st_blocks` (stat(2)).
+    const BLOCK: u64 = 512;
+    let mut blocks = fs::symlink_metadata(dir)?.blocks();
+    let mut folders = vec![dir.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for item in fs::read_dir(folder)? {
+            let item = item?;
+            let metadata = item.metadata()?;
+            blocks = blocks.saturating_add(metadata.blocks());
+            if metadata.is_dir() {
+                folders.push(item.path());
+            }
+        }
+    }
+    Ok(blocks.saturating_mul(BLOCK))
+}
+
 /// Looks through every file, name and link target in `dir` for the identities of `dictionary`.
 ///
 /// # Errors
@@ -80,8 +102,10 @@ pub(super) fn verify(dir: &Path, dictionary: &Dictionary) -> anyhow::Result<()> 
                 Node::Folder
             } else if kind.is_symlink() {
                 Node::Link(fs::read_link(item.path())?.display().to_string())
-            } else {
+            } else if kind.is_file() {
                 Node::File(fs::read(item.path())?)
+            } else {
+                bail!("{place} below {} is no file that was written: this capture was tampered with", dir.display());
             };
             let left = left_in(dictionary, &place, &node).or_else(|| left_in_about(dictionary, &place, &node));
             if let Some(left) = left {

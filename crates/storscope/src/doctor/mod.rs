@@ -45,7 +45,7 @@ pub(crate) fn run(args: &SelectArgs) -> anyhow::Result<ExitCode> {
         Err(NoResult::Failed(error)) => bail!("the devices cannot be looked for: {error}"),
     };
     let report = examine(&root, scan, &selection, asked, Privileges::own());
-    print!("{}", report.render());
+    crate::output::print(&report.render())?;
     Ok(if report.count(Verdict::Denied) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -98,12 +98,12 @@ fn heading(root: &Root, devices: usize, controllers: usize) -> String {
 
 /// How to see the agent at work where no disk can be read.
 fn nothing_to_probe(devices: &[Device], none_watched: bool) -> Check {
-    let name = devices::free_loop(devices).unwrap_or("loop0");
+    let pattern = devices::free_loop(devices).unwrap_or("loop[0-9]+");
     let why = if none_watched { "no disk is watched" } else { "no watched disk can be read" };
     Check::lacks("probes", format!("{why}: latency cannot be measured. To try it on a loop device (as root):"))
-        .mend("truncate -s 1G storscope.img")
-        .mend("losetup --find --show storscope.img          # prints the device that it took")
-        .mend(format!("storscope serve --include '^{name}$'            # that one"))
+        .mend("openssl rand -out disk.img 268435456")
+        .mend("losetup --find --show --direct-io=on disk.img        # prints the device that it took")
+        .mend(format!("storscope serve --include '{pattern}'            # that one"))
 }
 
 /// Looks at several at once: one that hangs holds up no other. Each has deadlines of its own.

@@ -70,16 +70,20 @@ pub(super) fn checks(own: Privileges, needs: Needs) -> Vec<Check> {
             checks.push(Check::fine(name, format!("held; allows {allows}")));
             continue;
         }
-        missing.push(name.to_lowercase());
-        checks.push(match count {
-            0 => Check::lacks(name, format!("not held; would allow {allows}, of which nothing here is in need")),
-            count => Check::denied(name, format!("not held: no {allows} ({count} here)")),
-        });
+        if count == 0 {
+            checks.push(Check::fine(name, format!("not held, and not needed here; would allow {allows}")));
+        } else {
+            missing.push(name.to_lowercase());
+            checks.push(Check::denied(name, format!("not held: no {allows} ({count} here)")));
+        }
     }
     let program = std::env::current_exe().map_or_else(|_| "storscope".to_owned(), |path| path.display().to_string());
-    let worst = checks.iter_mut().filter(|check| check.verdict != Verdict::Fine).min_by_key(|check| check.verdict);
-    if let Some(check) = worst {
-        check.what.push_str(". Run as root, as the service, or let the program have it; a container needs --cap-add");
+    if let Some(check) = checks.iter_mut().find(|check| check.verdict == Verdict::Denied) {
+        check.what.push_str(
+            ". Run as root or as the service; a container needs --cap-add. A capability on the program itself gives \
+             it to every user who may execute the file: only where others may not",
+        );
+        check.mend.push(format!("chmod o-rwx {program}   # only if it cannot run as the service; first this, then"));
         check.mend.push(format!("setcap {}+ep {program}", missing.join(",")));
     }
     checks
@@ -103,13 +107,16 @@ mod tests {
     #[test]
     fn only_what_a_device_here_needs_is_denied() {
         let verdicts = |needs| checks(Privileges(0), needs).iter().map(|check| check.verdict).collect::<Vec<_>>();
-        assert_eq!(verdicts(Needs::default()), [Verdict::Lacks; 3]);
+        assert_eq!(verdicts(Needs::default()), [Verdict::Fine; 3]);
         let nvme = Needs { nvme_controllers: 1, ata_disks: 0 };
-        assert_eq!(verdicts(nvme), [Verdict::Denied, Verdict::Lacks, Verdict::Lacks]);
+        assert_eq!(verdicts(nvme), [Verdict::Denied, Verdict::Fine, Verdict::Fine]);
         let found = checks(Privileges(0), nvme);
-        assert!(found[0].mend[0].starts_with("setcap cap_sys_admin,cap_sys_rawio,cap_syslog+ep "), "{found:?}");
+        assert!(found[0].mend[1].starts_with("setcap cap_sys_admin+ep "), "{found:?}");
+        assert!(found[0].what.contains("every user") && found[0].mend[0].starts_with("chmod o-rwx "), "{found:?}");
+        assert!(found[1].what.contains("not needed here") && found[1].mend.is_empty(), "{found:?}");
         assert!(found[0].what.contains("(1 here)"), "{found:?}");
         let all = checks(Privileges::parse(STATUS).unwrap(), nvme);
-        assert_eq!(all.iter().filter(|check| check.verdict == Verdict::Fine).count(), 2);
+        assert_eq!(all.iter().filter(|check| check.verdict == Verdict::Fine).count(), 3);
+        assert!(all[2].what.contains("not needed here"), "{all:?}");
     }
 }
