@@ -6,8 +6,11 @@ mod fixture;
 use proptest::prelude::*;
 use std::sync::Arc;
 use storscope_export::text::{MAX_ROWS, Options, WIDTH, render};
-use storscope_model::finding::{Severity, Verdict};
+use storscope_model::finding::{Finding, Severity, Verdict};
+use storscope_model::identity::{DeviceId, Subject};
+use storscope_model::sample::Sample;
 use storscope_model::sample::probe::SkipReason;
+use storscope_model::sample::queue::QueueSettings;
 use storscope_model::view::{DeviceView, View};
 
 fn page(view: &View) -> String {
@@ -99,6 +102,75 @@ fn where_nothing_can_be_probed_the_page_says_how_to_try() {
     assert_fits(&page);
     fixture::golden("tests/golden/status-unprobed.txt", &page);
     assert!(page.contains("storscope serve --include 'loop[0-9]+'"));
+}
+
+#[test]
+fn the_trial_is_offered_only_where_nothing_is_wrong() {
+    let mut view = fixture::empty();
+    view.agent = Arc::new(storscope_model::view::AgentStatus {
+        probes_off: Some("off by configuration".to_owned()),
+        ..(*view.agent).clone()
+    });
+    assert!(page(&view).contains("try a loop device"));
+    view.findings = vec![fixture::finding("made_up", Severity::Info, "nvme900n1", None, 60, "made up")];
+    assert!(page(&view).contains("try a loop device"));
+    view.findings = vec![fixture::finding("made_up", Severity::Warning, "nvme900n1", None, 60, "made up")];
+    assert!(!page(&view).contains("try a loop device"));
+}
+
+#[test]
+fn latencies_of_a_device_that_only_fails_are_not_shown_as_current() {
+    let mut view = fixture::full();
+    let row = |page: &str| page.lines().find(|line| line.starts_with("nvme0n1 ")).expect("a row").to_owned();
+    assert!(row(&page(&view)).contains(" 92us "));
+    view.devices.iter_mut().filter(|device| device.state.device.name == "nvme0n1").for_each(|device| {
+        device.probe.only_fails = true;
+    });
+    let row = row(&page(&view));
+    assert!(!row.contains("92us") && !row.contains("310us"), "{row}");
+}
+
+#[test]
+fn accounting_that_is_off_is_said_once() {
+    let mut snapshot = fixture::snapshot();
+    for name in ["nvme0n1", "nvme1n1"] {
+        let settings = QueueSettings { iostats: Some(false), ..QueueSettings::default() };
+        fixture::tell(&mut snapshot, &fixture::device_subject(name), Sample::Queue(Box::new(settings)));
+    }
+    let page = page(&fixture::view_of(&snapshot));
+    assert_fits(&page);
+    assert_eq!(page.matches("I/O accounting is off (queue/iostats is 0): no rates; echo 1 >").count(), 1, "{page}");
+    assert!(page.lines().any(|line| line.starts_with("nvme0n1, nvme1n1  I/O accounting is off")), "{page}");
+}
+
+#[test]
+fn a_finding_of_the_host_shows_on_the_page_of_a_device_that_it_names() {
+    let mut view = fixture::full();
+    let host = |title: &str| Finding {
+        subject: Subject::Host,
+        device: None,
+        evidence: vec!["smart_health: denied on nvme3; needs CAP_SYS_ADMIN".to_owned()],
+        ..fixture::finding("source_denied", Severity::Warning, "", None, 60, title)
+    };
+    view.findings = vec![host("SMART is denied on nvme3")];
+    let of = |name: &str| render(&view, &Options { device: Some(name.to_owned()), ..Options::default() });
+    assert!(of("nvme3n1").contains("SMART is denied"), "by the name of its controller");
+    assert!(!of("nvme2n1").contains("SMART is denied"));
+    assert!(!of("nvme").contains("SMART is denied"), "a part of a word is no name");
+    assert!(page(&view).contains("SMART is denied"));
+}
+
+#[test]
+fn a_drive_that_is_gone_lends_its_name_to_no_other() {
+    let mut view = fixture::full();
+    view.findings = vec![Finding {
+        subject: Subject::Device(DeviceId("gone".to_owned())),
+        evidence: vec!["OLD MODEL, S/N OLD, nvme-pcie".to_owned()],
+        ..fixture::finding("device_gone", Severity::Warning, "nvme0n1", None, 60, "drive is gone")
+    }];
+    let page = page(&view);
+    assert!(page.contains("nvme0n1  drive is gone") && page.contains("S/N OLD"), "{page}");
+    assert!(!page.contains("S/N SN-nvme0n1"), "{page}");
 }
 
 #[test]

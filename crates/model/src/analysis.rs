@@ -3,12 +3,15 @@
 use crate::carries::{Carriers, MAX_LINES};
 use crate::finding::{Finding, Severity, Verdict};
 use crate::history::episodes::Bearing;
+use crate::history::gone::Gone;
 use crate::history::{ControllerHistory, DeviceHistory, History};
 use crate::identity::{ControllerId, DeviceId, Subject};
 use crate::limits::Limits;
 use crate::link;
 use crate::phrase;
-use crate::rules::{Check, ControllerScope, DeviceScope, Facts, HostScope, RULES, Rule, Troubles};
+use crate::rules::{
+    Check, ControllerScope, DEVICE_GONE, DeviceScope, Facts, GoneScope, HostScope, RULES, Rule, Troubles,
+};
 use crate::snapshot::{ControllerState, DeviceState, Snapshot};
 use crate::time::BootTime;
 use crate::view::{AgentStatus, ControllerView, DeviceView, ProbeView, View};
@@ -18,6 +21,8 @@ use std::time::Duration;
 
 /// Names of devices that the headline lists.
 const HEADLINE_NAMES: usize = 3;
+/// How long after a new configuration devices vanish because it does not select them.
+const RESELECTION: Duration = Duration::from_secs(15);
 
 /// Works out everything that is shown. `history` takes in what is new in `snapshot` first.
 pub fn analyse(
@@ -27,7 +32,7 @@ pub fn analyse(
     limits: &Limits,
     now: BootTime,
 ) -> View {
-    history.observe(snapshot, limits, now);
+    history.observe(snapshot, limits, deselects(agent, now), now);
     let carriers = snapshot.host.stack.fresh().map(Carriers::new);
     let relations = Relations::of(snapshot, carriers.as_ref());
     judge(history, snapshot, &relations, agent, limits, now);
@@ -49,6 +54,11 @@ pub fn analyse(
         controllers,
         events_refused: snapshot.events_refused,
     }
+}
+
+/// True just after another configuration was taken: what vanishes then is no longer selected.
+fn deselects(agent: &AgentStatus, now: BootTime) -> bool {
+    agent.config_reloads.0 > 1 && now.since(agent.config_loaded) < RESELECTION
 }
 
 /// What hangs together.
@@ -126,6 +136,10 @@ impl<'a> Relations<'a> {
     }
 }
 
+fn of_gone(gone: &Gone) -> Bearing {
+    Bearing { device: Some(gone.name.clone()), controller: None, carries: gone.carries.clone() }
+}
+
 fn controllers_of(state: &DeviceState, snapshot: &Snapshot) -> Vec<String> {
     let ids = state.device.nvme.iter().flat_map(|nvme| &nvme.controllers);
     ids.filter_map(|id| Some(snapshot.controllers.get(id)?.controller.name.clone())).collect()
@@ -171,6 +185,13 @@ fn judge(
                     episodes.judge(rule, subject, judgement, wait(rule), now, || relations.of_controller(state));
                 }
             }
+            Check::Gone(check) => {
+                for (id, gone) in history.gone.iter(snapshot) {
+                    let judgement = check(&GoneScope { facts, gone });
+                    let subject = Subject::Device(id.clone());
+                    episodes.judge(rule, &subject, judgement, wait(rule), now, || of_gone(gone));
+                }
+            }
             Check::Device(check) => {
                 for (subject, state, history) in &devices {
                     let controller = &|id: &ControllerId| snapshot.controllers.get(id);
@@ -182,6 +203,7 @@ fn judge(
         }
     }
     history.episodes = episodes;
+    history.remember(snapshot, relations.carries.iter().map(|(id, lines)| (*id, lines.as_slice())));
 }
 
 /// One word and one sentence. Ok takes a fresh value of every selected device.
@@ -238,9 +260,15 @@ fn attention(snapshot: &Snapshot, relations: &Relations<'_>, findings: &[Finding
         })
     };
     let n = snapshot.devices.values().filter(sick).count();
+    let gone = findings.iter().filter(|finding| finding.rule == DEVICE_GONE).count();
+    let away = if gone == 1 { "1 is gone".to_owned() } else { format!("{gone} are gone") };
     if n > 0 {
         let verb = if n == 1 { "needs" } else { "need" };
-        return format!("{n} of {} {verb} attention", phrase::count(snapshot.devices.len(), "drive"));
+        let said = format!("{n} of {} {verb} attention", phrase::count(snapshot.devices.len(), "drive"));
+        return if gone > 0 { format!("{said}, {away}") } else { said };
+    }
+    if gone > 1 {
+        return format!("{gone} drives are gone");
     }
     findings.first().map_or_else(String::new, |finding| match (&finding.device, &finding.controller) {
         (Some(name), _) | (None, Some(name)) => format!("{name}: {}", finding.title),
@@ -267,11 +295,11 @@ fn devices(history: &History, snapshot: &Snapshot, relations: Relations<'_>) -> 
     all.sort_by(|((a, _), _), ((b, _), _)| phrase::natural_order(&a.device.name, &b.device.name));
     all.into_iter()
         .map(|((state, history), (_, carries))| {
-            let fresh = state.counters.fresh().is_some();
+            let counted = state.counters.fresh().is_some() && !state.uncounted();
             DeviceView {
                 state: state.clone(),
                 counters: history.fresh_counters(state).copied(),
-                rates: if fresh { history.counters.rates() } else { None },
+                rates: if counted { history.counters.rates() } else { None },
                 probe: probe(history),
                 controllers: controllers_of(state, snapshot),
                 carries,
@@ -288,6 +316,7 @@ fn probe(history: &DeviceHistory) -> ProbeView {
         interval: history.plan.interval(),
         recent_skips: history.probes.recent_skips(),
         recent_errors: history.probes.recent_errors(),
+        only_fails: history.probes.only_fails(),
     }
 }
 

@@ -1,22 +1,25 @@
 //! What must be remembered between two looks at the snapshot, keyed by identity: a rename keeps it, and another device
 //! under the old name does not inherit it.
 
+use crate::finding::Finding;
 use crate::identity::{ControllerId, DeviceId, Subject};
 use crate::limits::Limits;
 use crate::memory::{MAX_ENTRIES, MediaErrorMemory, Memory, VERSION};
 use crate::probe_plan::ProbeState;
 use crate::reading::Reading;
-use crate::rules::RULES;
+use crate::rules::{DEVICE_GONE, RULES};
 use crate::sample::diskstats::DiskCounters;
 use crate::snapshot::{ControllerState, DeviceState, Snapshot};
 use crate::time::{BootTime, ClockSync};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub mod aer;
 pub mod counters;
 pub mod cpu;
 pub mod episodes;
+pub mod gone;
 pub mod link;
 pub mod media_errors;
 pub mod rate;
@@ -34,6 +37,7 @@ pub struct DeviceHistory {
     pub probes: windows::ProbeHistory,
     /// What the newest probe plan says of it.
     pub plan: ProbeState,
+    last: Option<gone::LastSeen>,
     vanished: Option<BootTime>,
 }
 
@@ -59,6 +63,8 @@ pub struct History {
     pub cpu: cpu::CpuHistory,
     /// Findings.
     pub episodes: episodes::Episodes,
+    /// Devices whose absence is a finding.
+    pub gone: gone::AllGone,
 }
 
 impl History {
@@ -67,6 +73,7 @@ impl History {
         let baselines = memory.media_errors.iter().take(MAX_ENTRIES);
         Self {
             episodes: episodes::Episodes::restore(&memory.episodes, RULES, clock),
+            gone: gone::AllGone::restore(&memory.gone, clock),
             restored_media: baselines.map(|media| (ControllerId(media.controller.clone()), media.clone())).collect(),
             ..Self::default()
         }
@@ -84,6 +91,7 @@ impl History {
             version: VERSION,
             episodes: self.episodes.memory(clock),
             media_errors: media_errors.into_values().take(MAX_ENTRIES).collect(),
+            gone: self.gone.memory(clock),
         }
     }
 
@@ -117,8 +125,9 @@ impl History {
         self.devices.get_mut(id)
     }
 
-    /// Takes in whatever is new in the snapshot, and lets go of what is too old.
-    pub fn observe(&mut self, snapshot: &Snapshot, limits: &Limits, now: BootTime) {
+    /// Takes in whatever is new in the snapshot, and lets go of what is too old. With `deselected`, what vanished is still
+    /// there and only no longer asked for.
+    pub fn observe(&mut self, snapshot: &Snapshot, limits: &Limits, deselected: bool, now: BootTime) {
         self.cpu.take(&snapshot.host.cpu, &snapshot.host.agent);
         for (id, state) in &snapshot.devices {
             match self.devices.get_mut(id) {
@@ -143,13 +152,36 @@ impl History {
             history.observe(state, work, &snapshot.clock, limits, now);
         }
         let keep = limits.keep_vanished;
-        retire(&mut self.devices, snapshot.devices.keys(), |history| &mut history.vanished, keep, now);
+        let left = retire(&mut self.devices, snapshot.devices.keys(), |history| &mut history.vanished, keep, now);
         retire(&mut self.controllers, snapshot.controllers.keys(), |history| &mut history.vanished, keep, now);
-        self.episodes.retain(now, |subject| match subject {
+        for id in left.iter().filter(|_| !deselected) {
+            if let Some(last) = self.devices.get(id).and_then(|history| history.last.as_ref()) {
+                self.gone.add(id, last, now);
+            }
+        }
+        self.gone.forget(snapshot, keep, now);
+        let gone = &self.gone;
+        self.episodes.retain(now, |rule, subject| match subject {
             Subject::Host => true,
+            Subject::Device(id) if rule == DEVICE_GONE => gone.contains(id),
             Subject::Device(id) => snapshot.devices.contains_key(id),
             Subject::Controller(id) => snapshot.controllers.contains_key(id),
         });
+    }
+
+    /// Notes what each device is, carries (by identity) and suffers from, in case it vanishes.
+    pub(crate) fn remember<'a>(
+        &mut self,
+        snapshot: &Snapshot,
+        carries: impl Iterator<Item = (&'a DeviceId, &'a [String])>,
+    ) {
+        let troubles = self.episodes.troubles();
+        for (id, carries) in carries {
+            let (Some(state), Some(history)) = (snapshot.devices.get(id), self.devices.get_mut(id)) else {
+                continue;
+            };
+            history.remember(state, carries, snapshot, &troubles);
+        }
     }
 
     /// A count by controller that moves whenever one of its devices completes I/O.
@@ -179,9 +211,43 @@ impl DeviceHistory {
         self.probes.forget(now);
     }
 
-    /// The extended counters, while the reading is fresh.
+    fn remember(
+        &mut self,
+        state: &DeviceState,
+        carries: &[String],
+        snapshot: &Snapshot,
+        troubles: &BTreeMap<&Subject, &Finding>,
+    ) {
+        let last = self.last.get_or_insert_with(|| gone::LastSeen {
+            device: Arc::clone(&state.device),
+            appeared: state.appeared,
+            carries: Vec::new(),
+            trouble: None,
+        });
+        last.device = Arc::clone(&state.device);
+        last.appeared = state.appeared;
+        if !carries.is_empty() && last.carries != carries {
+            last.carries = carries.to_vec();
+        }
+        let controllers = state.device.nvme.as_ref().map_or(&[][..], |nvme| &nvme.controllers);
+        let cut_off =
+            state.device.nvme.is_some() && !controllers.iter().any(|id| snapshot.controllers.contains_key(id));
+        let of = |subject: &Subject| troubles.get(subject).copied();
+        let own = of(&Subject::Device(state.device.id.clone()));
+        let theirs = controllers.iter().filter_map(|id| of(&Subject::Controller(id.clone())));
+        let worst = theirs.fold(own, |worst, finding| match worst {
+            Some(known) if known.severity >= finding.severity => Some(known),
+            _ => Some(finding),
+        });
+        // A controller leaves before its namespaces do, and takes its findings with it.
+        if worst.is_some() || !cut_off {
+            last.trouble = worst.map(|finding| finding.title.clone());
+        }
+    }
+
+    /// The extended counters, while the reading is fresh and the kernel counts.
     pub fn fresh_counters(&self, state: &DeviceState) -> Option<&DiskCounters> {
-        state.counters.fresh().and(self.counters.counters())
+        state.counters.fresh().filter(|_| !state.uncounted()).and(self.counters.counters())
     }
 }
 
@@ -214,22 +280,27 @@ fn side_by_side<'a, 'b, K: Ord, A, B>(
 }
 
 /// Lets go of histories of what vanished longer than `keep` ago, and of the oldest of those past [`MAX_VANISHED`].
-/// `present` is sorted.
+/// Returns what vanished just now. `present` is sorted.
 fn retire<'a, K: Ord + Clone + 'a, V>(
     all: &mut BTreeMap<K, V>,
     present: impl Iterator<Item = &'a K>,
     vanished: impl Fn(&mut V) -> &mut Option<BootTime>,
     keep: Duration,
     now: BootTime,
-) {
+) -> Vec<K> {
     let mut gone: Vec<(BootTime, K)> = Vec::new();
+    let mut left = Vec::new();
     let mut present = present.peekable();
     all.retain(|id, history| {
         while present.next_if(|next| *next < id).is_some() {}
         if present.peek() == Some(&id) {
             return true;
         }
-        let at = *vanished(history).get_or_insert(now);
+        let vanished = vanished(history);
+        if vanished.is_none() {
+            left.push(id.clone());
+        }
+        let at = *vanished.get_or_insert(now);
         let kept = now.since(at) < keep;
         if kept {
             gone.push((at, id.clone()));
@@ -242,4 +313,5 @@ fn retire<'a, K: Ord + Clone + 'a, V>(
             all.remove(id);
         }
     }
+    left
 }

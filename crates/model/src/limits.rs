@@ -38,7 +38,7 @@ pub struct Limits {
     pub stall_critical: Duration,
     /// How long a full queue without completions is no hang yet.
     pub hang: Duration,
-    /// How long the history of what vanished is kept.
+    /// How long the history of what vanished is kept, and how long its absence is a finding.
     pub keep_vanished: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Default for Limits {
             wear_percent: 100,
             stall_critical: seconds(30),
             hang: seconds(30),
-            keep_vanished: seconds(3600),
+            keep_vanished: seconds(24 * 3600),
         }
     }
 }

@@ -82,6 +82,32 @@ pub struct MediaErrorMemory {
     pub growth: Option<GrowthMemory>,
 }
 
+/// One device whose absence was a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoneMemory {
+    /// Identity of the device.
+    pub device: String,
+    /// Its last kernel name.
+    pub name: String,
+    /// Model.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Serial number.
+    #[serde(default)]
+    pub serial: Option<String>,
+    /// Attachment, PCI address and place, in words.
+    #[serde(default)]
+    pub place: String,
+    /// Title of the worst finding that was open as it vanished.
+    #[serde(default)]
+    pub trouble: Option<String>,
+    /// What it carried.
+    #[serde(default)]
+    pub carries: Vec<String>,
+    /// When it vanished.
+    pub since: Moment,
+}
+
 /// Everything that outlives the process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Memory {
@@ -94,6 +120,9 @@ pub struct Memory {
     /// Media errors by controller.
     #[serde(default)]
     pub media_errors: Vec<MediaErrorMemory>,
+    /// Devices that are gone.
+    #[serde(default)]
+    pub gone: Vec<GoneMemory>,
 }
 
 /// 128-bit counts as decimal strings: JSON readers keep only 53 bits of a number.

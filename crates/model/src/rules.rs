@@ -1,6 +1,7 @@
 //! The one table of rules: what is wrong, how it shows, and what to do about it.
 
 use crate::finding::{Severity, Since};
+use crate::history::gone::Gone;
 use crate::history::{ControllerHistory, DeviceHistory};
 use crate::identity::ControllerId;
 use crate::limits::Limits;
@@ -10,6 +11,7 @@ use crate::time::BootTime;
 use std::time::Duration;
 
 mod controller;
+mod gone;
 mod health;
 mod link;
 mod probe;
@@ -112,6 +114,15 @@ pub struct DeviceScope<'a> {
     pub open: Option<Severity>,
 }
 
+/// A device that vanished, under judgement.
+#[derive(Debug, Clone, Copy)]
+pub struct GoneScope<'a> {
+    /// What every check may look at.
+    pub facts: Facts<'a>,
+    /// What it was.
+    pub gone: &'a Gone,
+}
+
 /// What a rule looks at.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the variants are the subjects")]
@@ -119,6 +130,7 @@ pub enum Check {
     Host(fn(&HostScope<'_>) -> Judgement),
     Controller(fn(&ControllerScope<'_>) -> Judgement),
     Device(fn(&DeviceScope<'_>) -> Judgement),
+    Gone(fn(&GoneScope<'_>) -> Judgement),
 }
 
 /// One rule.
@@ -146,6 +158,9 @@ pub struct Rule {
 
 const AT_ONCE: fn(&Limits) -> Duration = |_| Duration::ZERO;
 
+/// Id of the rule on devices that vanished: the only finding that outlives its subject.
+pub const DEVICE_GONE: &str = "device_gone";
+
 /// Every rule.
 pub static RULES: &[Rule] = &[
     Rule {
@@ -159,6 +174,21 @@ pub static RULES: &[Rule] = &[
         opens_after: AT_ONCE,
         closes_after: Duration::ZERO,
         checks: &[Check::Device(probe::stalled)],
+    },
+    Rule {
+        id: DEVICE_GONE,
+        title: "drive is gone",
+        severity: Severity::Critical,
+        needs: &[Source::Discovery],
+        meaning: "A watched device vanished: critical when a warning or worse was open about it at that moment, whatever \
+                  its kind; else a warning for NVMe, SATA, SAS, SCSI, Fibre Channel, virtio and Xen devices that are \
+                  not removable and had been there for 60 s. Ends when a device of that identity is back, or after \
+                  24 h. No finding when it vanished because another configuration no longer selects it.",
+        next: "Look at the kernel log for its bus or link, and whether it is still in lspci and in its slot; if it was \
+               removed on purpose nothing is to be done.",
+        opens_after: AT_ONCE,
+        closes_after: Duration::ZERO,
+        checks: &[Check::Gone(gone::gone)],
     },
     Rule {
         id: "controller_not_live",
@@ -236,8 +266,8 @@ pub static RULES: &[Rule] = &[
         title: "reads fail",
         severity: Severity::Critical,
         needs: &[Source::Probe],
-        meaning: "Timed reads failed within the last hour. Critical when at least three failed and none succeeded \
-                  within the last 5 min.",
+        meaning: "Timed reads failed within the last hour. Critical when at least eight failed in a row for 30 s, or \
+                  at least three failed and none succeeded within the last 5 min.",
         next: "Look at the kernel log and the drive's error log before blaming the medium.",
         opens_after: AT_ONCE,
         closes_after: Duration::ZERO,
@@ -290,7 +320,7 @@ pub static RULES: &[Rule] = &[
         needs: &[],
         meaning: "The kernel refuses the agent access. One finding for the whole host, a line a source. When only \
                   timed reads are refused it is information.",
-        next: "Grant what is named; storscope doctor prints the command.",
+        next: "storscope doctor says why and what mends it.",
         opens_after: AT_ONCE,
         closes_after: Duration::ZERO,
         checks: &[Check::Host(sources::denied)],

@@ -64,6 +64,8 @@ pub struct ProbeView {
     pub recent_skips: Vec<(SkipReason, u64)>,
     /// Failed reads in the last hour, by errno(3).
     pub recent_errors: Vec<(i32, u64)>,
+    /// True when the last few reads all failed: what the windows hold is from before.
+    pub only_fails: bool,
 }
 
 /// One device with what was worked out.
@@ -72,9 +74,10 @@ pub struct DeviceView {
     /// Its readings.
     pub state: DeviceState,
     /// Counters extended past the kernel's 32-bit fields and, for a multipath head, summed over its paths; `None`
-    /// while the reading is not fresh.
+    /// while the reading is not fresh, and while the kernel does not count.
     pub counters: Option<DiskCounters>,
-    /// Rates over the newest interval; `None` while the reading is not fresh, after a reset, and at first sight.
+    /// Rates over the newest interval; `None` while the reading is not fresh or the kernel does not count, after a reset,
+    /// and at first sight.
     pub rates: Option<IoRates>,
     /// Probes.
     pub probe: ProbeView,

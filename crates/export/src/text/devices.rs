@@ -190,8 +190,11 @@ pub(super) fn quantile(window: &ProbeWindow, q: f64) -> Option<f64> {
     window.quantiles.iter().find(|(of, _)| (of - q).abs() < 1e-9).and_then(|(_, seconds)| *seconds)
 }
 
-/// p50 and p99, each over the shortest window that has enough reads for it.
+/// p50 and p99, each over the shortest window that has enough reads for it; none of a device that only fails now.
 fn probe(device: &DeviceView) -> (String, String) {
+    if device.probe.only_fails {
+        return (DASH.to_owned(), DASH.to_owned());
+    }
     let (op, windows) = windows(device);
     let mark = if op == ProbeOp::ReadZeros { " z" } else { "" };
     let shown = |q: f64| {

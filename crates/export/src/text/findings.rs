@@ -4,6 +4,7 @@ use super::{Page, line, number};
 use crate::wall;
 use jiff::Timestamp;
 use storscope_model::finding::{Finding, Severity};
+use storscope_model::identity::{DeviceId, Subject};
 use storscope_model::view::View;
 
 /// Most open findings that are shown in full.
@@ -49,7 +50,8 @@ pub(super) fn write(page: &mut Page<'_>) {
     }
 }
 
-/// True when the finding is about the host or about the device that is asked for.
+/// True when the finding is about the device that is asked for, or about the host and names that device or one of its
+/// controllers.
 fn concerns(view: &View, finding: &Finding, asked: Option<&str>) -> bool {
     let Some(asked) = asked else {
         return true;
@@ -60,8 +62,15 @@ fn concerns(view: &View, finding: &Finding, asked: Option<&str>) -> bool {
         (Some(device), _) if device == asked => true,
         (_, Some(controller)) => controllers.any(|of| of == controller),
         (Some(_), None) => false,
-        (None, None) => true,
+        (None, None) => names(finding, asked) || controllers.any(|of| names(finding, of)),
     }
+}
+
+/// True when title or evidence has `name` as a word.
+fn names(finding: &Finding, name: &str) -> bool {
+    let within = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/' | '!');
+    let texts = std::iter::once(&finding.title).chain(&finding.evidence);
+    texts.flat_map(|text| text.split(|c| !within(c))).any(|word| word == name)
 }
 
 fn subject(finding: &Finding) -> &str {
@@ -146,8 +155,11 @@ fn hanging(page: &mut Page<'_>, label: &str, text: &str) {
 
 /// Model, serial number, firmware and address of what the finding is about.
 fn identity(view: &View, finding: &Finding) -> Option<String> {
+    // A finding on a device that is gone tells its identity itself; another one may have its name by now.
+    let own = |id: &DeviceId| !matches!(&finding.subject, Subject::Device(of) if of != id);
     let device = finding.device.as_ref().and_then(|name| {
-        view.devices.iter().find(|device| device.state.device.name == *name).map(|found| &found.state.device)
+        let found = view.devices.iter().find(|device| device.state.device.name == *name);
+        found.map(|found| &found.state.device).filter(|device| own(&device.id))
     });
     let controller = finding.controller.as_ref().and_then(|name| {
         view.controllers.iter().find(|known| known.state.controller.name == *name).map(|found| &found.state.controller)

@@ -4,6 +4,7 @@ use super::{Page, line, number};
 use crate::wall;
 use std::collections::BTreeSet;
 use storscope_model::finding::Severity;
+use storscope_model::identity::{DeviceId, Subject};
 use storscope_model::view::View;
 
 /// Drives, and those of them with an open finding of at least a warning. A drive is a block device, or a controller that
@@ -13,7 +14,11 @@ pub(crate) fn drives(view: &View) -> (usize, usize) {
     let mut sick = BTreeSet::new();
     for finding in view.findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
         let controller = finding.controller.as_deref();
-        let known = |name: &&str| view.devices.iter().any(|device| device.state.device.name == **name);
+        // Another device may have the name of one that is gone.
+        let own = |id: &DeviceId| !matches!(&finding.subject, Subject::Device(of) if of != id);
+        let known = |name: &&str| {
+            view.devices.iter().any(|device| device.state.device.name == **name && own(&device.state.device.id))
+        };
         match (finding.device.as_deref().filter(|name| known(name)), controller) {
             (Some(device), _) => {
                 sick.insert(device);
@@ -40,7 +45,7 @@ fn load(view: &View) -> Vec<String> {
     if let Some(some) = io.and_then(|io| io.some) {
         let full = io.and_then(|io| io.full).map(|full| format!(" (full {})", number::percent_fine(full.avg10)));
         let full = full.unwrap_or_default();
-        parts.push(format!("I/O pressure {}{full}", number::percent_fine(some.avg10)));
+        parts.push(format!("I/O pressure {}{full} over 10 s", number::percent_fine(some.avg10)));
     }
     if let Some(cpu) = view.cpu {
         parts.push(format!("iowait {}", number::percent_fine(cpu.iowait)));

@@ -55,7 +55,9 @@ fn list(page: &Page<'_>, names: &[String]) -> String {
 /// The drives whose probes are too few for a p99 yet, in one line.
 fn learning(page: &mut Page<'_>, devices: &[&DeviceView]) {
     let mut counted = Vec::new();
-    for device in devices.iter().filter(|device| !device.asleep && device.probe.not_planned.is_none()) {
+    for device in
+        devices.iter().filter(|device| !device.asleep && device.probe.not_planned.is_none() && !device.probe.only_fails)
+    {
         let (_, windows) = windows(device);
         let ranked = windows.iter().any(|window| quantile(window, 0.99).is_some());
         if let (false, Some(reads)) = (ranked, windows.iter().map(|window| window.count).max()) {
@@ -78,6 +80,13 @@ fn of_device(page: &Page<'_>, device: &DeviceView) -> Vec<String> {
     let mut notes = Vec::new();
     for status in unfresh(view, device) {
         notes.push(source_note(page, device, &status));
+    }
+    let uncounted = device.state.uncounted() && device.state.counters.fresh().is_some();
+    if uncounted {
+        notes.push(
+            "I/O accounting is off (queue/iostats is 0): no rates; echo 1 > /sys/block/NAME/queue/iostats turns it on"
+                .to_owned(),
+        );
     }
     let probe = &device.probe;
     // Why nothing is probed at all is said once, elsewhere.

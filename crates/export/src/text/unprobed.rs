@@ -1,6 +1,7 @@
 //! Why nothing can be probed here, and how to see probes all the same.
 
 use super::Page;
+use storscope_model::finding::Severity;
 use storscope_model::sample::probe::SkipReason;
 use storscope_model::view::View;
 
@@ -41,6 +42,10 @@ fn why_unprobed(view: &View) -> Option<String> {
 }
 
 pub(super) fn write(page: &mut Page<'_>) {
+    // Whoever has a drive in trouble wants no trial.
+    if page.view.findings.iter().any(|finding| finding.severity > Severity::Info) {
+        return;
+    }
     let Some(why) = why_unprobed(page.view) else {
         return;
     };

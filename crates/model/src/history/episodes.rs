@@ -4,7 +4,7 @@ use crate::finding::{Finding, Severity, Since};
 use crate::identity::Subject;
 use crate::memory::{EpisodeMemory, MAX_ENTRIES, Moment};
 use crate::phrase;
-use crate::rules::{Judgement, Rule, Symptom};
+use crate::rules::{DEVICE_GONE, Judgement, Rule, Symptom};
 use crate::time::{BootTime, ClockSync};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -106,16 +106,36 @@ impl Episodes {
         self.closed.truncate(MAX_CLOSED);
     }
 
-    /// Ends what is about subjects that are gone.
-    pub fn retain(&mut self, now: BootTime, present: impl Fn(&Subject) -> bool) {
+    /// Ends what is about subjects that are gone, and says so; the absence itself ends when `stays` says so.
+    pub fn retain(&mut self, now: BootTime, stays: impl Fn(&'static str, &Subject) -> bool) {
         let mut gone = Vec::new();
-        for of_rule in self.rules.values_mut() {
-            of_rule.pending.retain(|subject, _| present(subject));
-            gone.extend(of_rule.open.extract_if(.., |subject, _| !present(subject)));
+        for (rule, of_rule) in &mut self.rules {
+            of_rule.pending.retain(|subject, _| stays(rule, subject));
+            if *rule == DEVICE_GONE {
+                of_rule.restored.retain(|subject, _| stays(rule, subject));
+            }
+            gone.extend(of_rule.open.extract_if(.., |subject, _| !stays(rule, subject)));
         }
-        for (_, episode) in gone {
+        for (_, mut episode) in gone {
+            if episode.finding.rule != DEVICE_GONE {
+                episode.finding.title.push_str(" (the device is gone)");
+            }
             self.close(episode, now);
         }
+    }
+
+    /// The worst open finding of each subject that has a warning or worse.
+    pub fn troubles(&self) -> BTreeMap<&Subject, &Finding> {
+        let mut worst: BTreeMap<&Subject, &Finding> = BTreeMap::new();
+        for (subject, episode) in self.rules.values().flat_map(|of_rule| &of_rule.open) {
+            let finding = &episode.finding;
+            if finding.severity > Severity::Info
+                && worst.get(subject).is_none_or(|known| known.severity < finding.severity)
+            {
+                worst.insert(subject, finding);
+            }
+        }
+        worst
     }
 
     /// How bad the open finding of `rule` about `subject` is.
@@ -297,9 +317,13 @@ mod tests {
     fn what_is_gone_ends() {
         let mut episodes = Episodes::default();
         judge(&mut episodes, found(Severity::Warning), 0, 100);
-        episodes.retain(BootTime::from_secs(150), |_| false);
+        episodes.retain(BootTime::from_secs(150), |_, _| false);
         assert!(open(&episodes, 150).is_empty());
-        assert_eq!(episodes.closed()[0].ended, Some(BootTime::from_secs(150)));
+        let closed = episodes.closed().remove(0);
+        assert_eq!(
+            (closed.ended, closed.title.as_str()),
+            (Some(BootTime::from_secs(150)), "sick (the device is gone)")
+        );
     }
 
     #[test]

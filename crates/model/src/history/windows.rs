@@ -21,6 +21,8 @@ pub const MAX_KINDS: usize = 32;
 const SKIP_SLICES: (u64, u64) = (30, 10);
 /// Slice and number of slices over which errors are counted: 1 h.
 const ERROR_SLICES: (u64, u64) = (300, 12);
+/// Failed reads in a row from which a device counts as one that only fails.
+const ONLY_FAILS: u64 = 3;
 /// Fewest samples of any quantile.
 const MIN_SAMPLES: u64 = 10;
 
@@ -199,6 +201,15 @@ impl<K: Ord + Copy> Tally<K> {
     }
 }
 
+/// Reads that failed in a row, as far as reports tell: none succeeded in a report in which one failed, or since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailingRun {
+    /// End of the first report of the run.
+    pub since: BootTime,
+    /// Failed reads.
+    pub reads: u64,
+}
+
 /// What is remembered of one device's probes.
 #[derive(Debug, Clone)]
 pub struct ProbeHistory {
@@ -208,6 +219,8 @@ pub struct ProbeHistory {
     newest: Option<(BootTime, Arc<ProbeReport>)>,
     reads: u64,
     queue_full_since: Option<BootTime>,
+    failing: Option<FailingRun>,
+    last_success: Option<BootTime>,
 }
 
 impl Default for ProbeHistory {
@@ -219,6 +232,8 @@ impl Default for ProbeHistory {
             newest: None,
             reads: 0,
             queue_full_since: None,
+            failing: None,
+            last_success: None,
         }
     }
 }
@@ -245,6 +260,7 @@ impl ProbeHistory {
             self.reads = self.reads.saturating_add(*count);
             self.errors.add(*errno, *count, ended);
         }
+        self.note_run(&gains, ended);
         for (reason, count) in &gains.skipped {
             self.skips.add(*reason, *count, ended);
         }
@@ -253,6 +269,17 @@ impl ProbeHistory {
             _ => None,
         };
         self.newest = Some((ended, Arc::clone(report)));
+    }
+
+    fn note_run(&mut self, gains: &Gains, ended: BootTime) {
+        let failed = gains.errors.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+        if gains.classes.iter().any(|(_, _, latencies)| latencies.count() > 0) {
+            self.failing = None;
+            self.last_success = Some(ended);
+        } else if failed > 0 {
+            let run = self.failing.get_or_insert(FailingRun { since: ended, reads: 0 });
+            run.reads = run.reads.saturating_add(failed);
+        }
     }
 
     /// Lets go of what is older than its window.
@@ -280,6 +307,21 @@ impl ProbeHistory {
     /// Reads that ended, well or not, since the device was first probed.
     pub const fn reads(&self) -> u64 {
         self.reads
+    }
+
+    /// Reads that failed since one succeeded; `None` when the newest report with reads has one that did.
+    pub const fn failing(&self) -> Option<FailingRun> {
+        self.failing
+    }
+
+    /// True when so many reads failed in a row that former latencies say nothing of the device as it is.
+    pub fn only_fails(&self) -> bool {
+        self.failing.is_some_and(|run| run.reads >= ONLY_FAILS)
+    }
+
+    /// End of the newest report of a read that succeeded.
+    pub const fn last_success(&self) -> Option<BootTime> {
+        self.last_success
     }
 
     /// Since when every burst was skipped because the queue was full; `None` when the newest one was not.

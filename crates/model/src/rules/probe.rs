@@ -7,34 +7,34 @@ use crate::phrase;
 use crate::reading::Reading;
 use crate::sample::probe::{ProbeOp, ProbeReport};
 use crate::time::BootTime;
+use crate::view::ProbeWindow;
 use std::time::Duration;
 
-/// Failed reads, with none that succeeded, from which the device counts as unreadable.
+/// Failed reads within the hour, with none that succeeded in [`SILENT`], from which the device counts as unreadable.
 const UNREADABLE: u64 = 3;
-/// Window in which no read may have succeeded then.
-const UNREADABLE_WINDOW: Duration = Duration::from_secs(300);
+/// See [`UNREADABLE`].
+const SILENT: Duration = Duration::from_secs(300);
+/// Failed reads in a row, for as long as [`DEAD_AFTER`], from which it does so already.
+const DEAD: u64 = 8;
+/// See [`DEAD`].
+const DEAD_AFTER: Duration = Duration::from_secs(30);
 
 pub(super) fn errors(scope: &DeviceScope<'_>) -> Judgement {
-    let errors = scope.history.probes.recent_errors();
+    let probes = &scope.history.probes;
+    let errors = probes.recent_errors();
     let total = errors.iter().fold(0_u64, |sum, (_, n)| sum.saturating_add(*n));
     if total == 0 {
         return Judgement::Clear;
     }
-    let windows = scope.history.probes.windows();
-    let readable = windows
-        .iter()
-        .any(|window| window.window == UNREADABLE_WINDOW && window.op != ProbeOp::ReadAfterIdle && window.count > 0);
-    let unreadable = total >= UNREADABLE && !readable;
+    let unreadable = unreadable(scope, total);
     let mut evidence: Vec<String> =
         errors.iter().map(|(errno, n)| format!("{n} x {} in the last hour", phrase::errno_words(*errno))).collect();
-    let good = windows.iter().filter(|window| window.window == Duration::from_secs(3600));
-    let good = good.fold(0_u64, |sum, window| sum.saturating_add(window.count));
-    evidence.push(format!("{good} timed reads succeeded in the same hour"));
-    if let Some(log) = nvme_log(scope) {
-        evidence.extend(log);
-    }
+    evidence.push(successes(scope, unreadable));
+    evidence.extend(nvme_log(scope).unwrap_or_default());
     let names: Vec<&str> =
         errors.iter().map(|(errno, _)| phrase::errno(*errno).map_or("an unnamed errno", |(name, _)| name)).collect();
+    let locked =
+        if scope.state.device.transport.is_nvme() { "; a locked range (286h) is no fault of the medium" } else { "" };
     Judgement::Found(Symptom {
         severity: if unreadable { Severity::Critical } else { Severity::Warning },
         title: if unreadable {
@@ -43,11 +43,34 @@ pub(super) fn errors(scope: &DeviceScope<'_>) -> Judgement {
             format!("reads fail: {}", names.join(", "))
         },
         evidence,
-        next: "look at the kernel log and the drive's error log; a locked range (286h) is no fault of the medium"
-            .to_owned(),
+        next: format!("look at the kernel log and the drive's error log{locked}"),
         since: None,
         at_once: true,
     })
+}
+
+fn unreadable(scope: &DeviceScope<'_>, total: u64) -> bool {
+    let probes = &scope.history.probes;
+    let dead = probes.failing().is_some_and(|run| run.reads >= DEAD && scope.facts.now.since(run.since) >= DEAD_AFTER);
+    let answered = |window: &ProbeWindow| window.op != ProbeOp::ReadAfterIdle && window.count > 0;
+    dead || total >= UNREADABLE && !probes.windows().iter().any(|window| window.window == SILENT && answered(window))
+}
+
+/// How many reads succeeded, and when the last one did if none has since.
+fn successes(scope: &DeviceScope<'_>, unreadable: bool) -> String {
+    let probes = &scope.history.probes;
+    let windows = probes.windows();
+    let hour = windows.iter().filter(|window| window.window == Duration::from_secs(3600));
+    let good = hour.fold(0_u64, |sum, window| sum.saturating_add(window.count));
+    let reads = if good == 1 { "1 timed read".to_owned() } else { format!("{good} timed reads") };
+    match (probes.last_success(), probes.failing()) {
+        (Some(last), failing) if unreadable || failing.is_some() => {
+            let ago = phrase::duration(scope.facts.now.since(last));
+            format!("last success {ago} ago; {reads} succeeded in the hour before")
+        }
+        (None, Some(run)) => format!("{} reads failed in a row, none succeeded yet", run.reads),
+        _ => format!("{reads} succeeded in the same hour"),
+    }
 }
 
 fn nvme_log(scope: &DeviceScope<'_>) -> Option<Vec<String>> {
@@ -81,7 +104,7 @@ pub(super) fn stalled(scope: &DeviceScope<'_>) -> Judgement {
 /// Since when the queue has been full without a completion, where that is long enough to be a hang.
 fn hang(scope: &DeviceScope<'_>) -> Option<BootTime> {
     let full = scope.history.probes.queue_full_since()?;
-    scope.state.counters.fresh()?;
+    scope.history.fresh_counters(scope.state)?;
     let since = scope.history.counters.last_completion()?.max(full);
     (scope.facts.now.since(since) > scope.facts.limits.hang).then_some(since)
 }
@@ -97,7 +120,8 @@ fn found(
     if let Some(counters) = scope.history.fresh_counters(scope.state) {
         let depth = scope.state.queue.fresh().and_then(|queue| queue.nr_requests);
         let depth = depth.map(|depth| format!(", the queue holds {depth}")).unwrap_or_default();
-        evidence.push(format!("{} requests in flight{depth}", counters.in_flight));
+        let requests = phrase::count(usize::try_from(counters.in_flight).unwrap_or(usize::MAX), "request");
+        evidence.push(format!("{requests} in flight{depth}"));
         if let Some(last) = scope.history.counters.last_completion() {
             let ago = phrase::duration(scope.facts.now.since(last));
             evidence.push(format!("no completion seen for {ago}"));

@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const FOLD: usize = 3;
 /// Names and reasons that one line lists.
 const MOST_NAMES: usize = 3;
+/// Names that the title of what is denied lists.
+const TITLE_NAMES: usize = 2;
 /// Sources that one finding lists.
 const MOST_LINES: usize = 12;
 
@@ -23,7 +25,7 @@ const MOST_LINES: usize = 12;
 pub struct Troubles {
     /// Sources that fail on most of their subjects: reason, names.
     folded: BTreeMap<Source, (String, Vec<String>)>,
-    /// What is denied: needs, source, names.
+    /// What is denied: needs (empty when not known), source, names.
     denied: BTreeMap<(String, Source), Vec<String>>,
 }
 
@@ -49,7 +51,7 @@ impl Troubles {
             state.troubles().iter().for_each(|trouble| note(trouble, &state.controller.name));
         }
         for state in snapshot.devices.values().filter(|state| probes_denied(state)) {
-            all.deny("read access to the device node", Source::Probe, &state.device.name);
+            all.deny("", Source::Probe, &state.device.name);
         }
         for trouble in snapshot.host.troubles() {
             if let Some(Fault::Denied { path, needs }) = trouble.fault {
@@ -184,19 +186,32 @@ pub(super) fn denied(scope: &HostScope<'_>) -> Judgement {
         return Judgement::Clear;
     }
     let line = |((needs, source), names): (&(String, Source), &Vec<String>)| {
-        format!("{}: denied on {}; needs {needs}", source.as_str(), phrase::names(names, MOST_NAMES))
+        let needs = if needs.is_empty() { String::new() } else { format!("; needs {needs}") };
+        format!("{}: denied on {}{needs}", source.as_str(), phrase::names(names, MOST_NAMES))
     };
     let sources: BTreeSet<Source> = denied.keys().map(|(_, source)| *source).collect();
-    let needs: BTreeSet<&str> = denied.keys().map(|(needs, _)| needs.as_str()).collect();
-    let needs: Vec<&str> = needs.into_iter().collect();
+    let mut names: Vec<&str> = denied.values().flatten().map(String::as_str).collect();
+    names.sort_by(|a, b| phrase::natural_order(a, b));
+    names.dedup();
     let only_probes = sources.iter().all(|source| *source == Source::Probe);
-    let words: Vec<&str> = sources.iter().map(|source| source.as_str()).collect();
+    let words: Vec<&str> = sources.iter().map(|source| spoken(*source)).collect();
+    let verb = if words.len() > 1 || only_probes { "are" } else { "is" };
+    let (what, whom) = (phrase::names(&words, MOST_NAMES), phrase::names(&names, TITLE_NAMES));
     Judgement::Found(Symptom {
         severity: if only_probes { Severity::Info } else { Severity::Warning },
-        title: format!("the agent is denied {}", phrase::names(&words, MOST_NAMES)),
+        title: format!("{what} {verb} denied on {whom}"),
         evidence: denied.iter().take(MOST_LINES).map(line).collect(),
-        next: format!("grant {}; storscope doctor prints the command", phrase::names(&needs, MOST_NAMES)),
+        next: "storscope doctor says why and what mends it".to_owned(),
         since: None,
         at_once: true,
     })
+}
+
+/// A source as people call it.
+const fn spoken(source: Source) -> &'static str {
+    match source {
+        Source::Probe => "probes",
+        Source::SmartHealth => "SMART",
+        other => other.as_str(),
+    }
 }

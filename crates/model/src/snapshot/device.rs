@@ -2,7 +2,7 @@
 
 use super::SourceStats;
 use super::readings::readings;
-use crate::device::Device;
+use crate::device::{Device, Transport};
 use crate::fault::Fault;
 use crate::reading::Reading;
 use crate::sample::diskstats::DiskCounters;
@@ -49,6 +49,14 @@ impl DeviceState {
             probe: Reading::Never,
             stats: BTreeMap::new(),
         }
+    }
+
+    /// True when the kernel does not count the device's I/O (`queue/iostats` is 0), so that its counters stand still. The
+    /// setting of a multipath head says nothing of its paths, and zram and brd count all the same.
+    pub fn uncounted(&self) -> bool {
+        let off = self.queue.fresh().is_some_and(|queue| queue.iostats == Some(false));
+        let by_path = self.device.nvme.as_ref().is_some_and(|nvme| !nvme.paths.is_empty());
+        off && !by_path && !matches!(self.device.transport, Transport::Zram | Transport::Ram)
     }
 
     /// Takes its own lines out of a diskstats table.

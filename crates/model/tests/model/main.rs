@@ -1,6 +1,7 @@
 //! The model from events to view.
 
 mod arbitrary;
+mod gone;
 mod laws;
 mod multipath;
 mod plan;

@@ -4,8 +4,8 @@ use crate::scenario::{Host, controller_id, device_id, line, nvme_device};
 use storscope_model::device::{Device, NvmePath};
 use storscope_model::event::Event;
 use storscope_model::identity::Subject;
-use storscope_model::sample::{Sample, Source};
 use storscope_model::sample::diskstats::Table;
+use storscope_model::sample::{Sample, Source};
 
 fn head(paths: &[&str]) -> Device {
     let mut device = nvme_device(0);
@@ -69,7 +69,7 @@ fn another_drive_under_the_old_name_inherits_nothing() {
     let view = host.view();
     assert_eq!(view.devices[0].rates, None);
     assert!(host.history.device(&device_id(0)).is_some(), "kept for a while");
-    host.pass(3601);
+    host.pass(24 * 3600 + 1);
     host.view();
     assert!(host.history.device(&device_id(0)).is_none());
 }

@@ -2,6 +2,7 @@
 
 use crate::scenario::{Host, controller, disk, identify, link, report, smart};
 use std::sync::Arc;
+use storscope_model::device::Transport;
 use storscope_model::event::Event;
 use storscope_model::fault::Fault;
 use storscope_model::finding::{Severity, Since};
@@ -9,6 +10,7 @@ use storscope_model::history::History;
 use storscope_model::identity::Subject;
 use storscope_model::sample::nvme::{ControllerState, ErrorEntry, ErrorLog, FirmwareSlots, SmartHealth};
 use storscope_model::sample::probe::SkipReason;
+use storscope_model::sample::queue::QueueSettings;
 use storscope_model::sample::stack::{Mount, Node, Stack};
 use storscope_model::sample::{Sample, Source};
 use storscope_model::time::{BootTime, ClockSync};
@@ -273,6 +275,77 @@ fn failed_reads_are_told_by_errno_and_none_that_succeeds_is_critical() {
 }
 
 #[test]
+fn a_dead_disk_is_critical_after_half_a_minute_and_says_when_it_last_answered() {
+    let mut host = Host::new(1);
+    host.read(&disk(0), Sample::Probe(Box::new(report(152))));
+    host.view();
+    let mut dead = report(152);
+    for n in 1..=9_u64 {
+        host.pass(4);
+        dead.errors = vec![(5, n)];
+        host.read(&disk(0), Sample::Probe(Box::new(dead.clone())));
+        let finding = host.finding("probe_errors").unwrap();
+        let critical = n == 9;
+        assert_eq!(finding.severity == Severity::Critical, critical, "{n} failed");
+        assert_eq!(host.view().devices[0].probe.only_fails, n >= 3, "{n} failed");
+    }
+    let finding = host.finding("probe_errors").unwrap();
+    assert_eq!(finding.title, "no read succeeds: EIO");
+    assert_eq!(finding.evidence[1], "last success 36 s ago; 152 timed reads succeeded in the hour before");
+    assert!(finding.next.contains("286h"), "{}", finding.next);
+    dead.classes = report(153).classes;
+    dead.busy_ns += 1;
+    host.pass(4);
+    host.read(&disk(0), Sample::Probe(Box::new(dead)));
+    let finding = host.finding("probe_errors").unwrap();
+    assert_eq!((finding.severity, finding.title.as_str()), (Severity::Warning, "reads fail: EIO"));
+    assert_eq!(finding.evidence[1], "153 timed reads succeeded in the same hour");
+    assert!(!host.view().devices[0].probe.only_fails);
+}
+
+#[test]
+fn a_locked_range_is_spoken_of_on_nvme_only() {
+    let mut host = Host::new(0);
+    host.tell(Event::DeviceAppeared(Box::new(crate::gone::device(0, Transport::Sata))));
+    let mut some = report(5);
+    some.errors = vec![(5, 1)];
+    host.read(&disk(0), Sample::Probe(Box::new(some)));
+    assert_eq!(host.finding("probe_errors").unwrap().next, "look at the kernel log and the drive's error log");
+}
+
+#[test]
+fn counters_that_nobody_counts_are_not_shown_and_are_no_hang() {
+    let mut host = Host::new(1);
+    let queue = |on| Sample::Queue(Box::new(QueueSettings { iostats: Some(on), ..QueueSettings::default() }));
+    for on in [true, false, true] {
+        host.pass(5);
+        host.read(&disk(0), queue(on));
+        host.diskstats(100);
+        host.view();
+        host.pass(5);
+        host.diskstats(100);
+        let view = host.view();
+        assert_eq!((view.devices[0].rates.is_some(), view.devices[0].counters.is_some()), (on, on));
+        assert_eq!(view.devices[0].state.queue.fresh().and_then(|queue| queue.iostats), Some(on));
+    }
+    host.read(&disk(0), queue(false));
+    let mut full = report(10);
+    full.last_skip = Some(SkipReason::QueueFull);
+    for n in 1..=10_u64 {
+        host.pass(5);
+        full.skipped = vec![(SkipReason::QueueFull, n)];
+        host.read(&disk(0), Sample::Probe(Box::new(full.clone())));
+        host.diskstats(100);
+        host.view();
+    }
+    assert_eq!(host.finding("device_stalled"), None);
+    let mut stuck = report(10);
+    stuck.outstanding_since = Some(host.now);
+    host.read(&disk(0), Sample::Probe(Box::new(stuck)));
+    assert_eq!(host.finding("device_stalled").unwrap().evidence, [""; 0], "nothing is in flight by no count");
+}
+
+#[test]
 fn an_outstanding_read_is_a_stall_and_critical_after_half_a_minute() {
     let mut host = Host::new(1);
     host.diskstats(100);
@@ -353,10 +426,10 @@ fn denied_is_one_finding_that_names_what_would_allow_it() {
     let findings = host.view().findings;
     let [finding] = &findings[..] else { panic!("{findings:#?}") };
     assert_eq!(finding.rule, "source_denied");
-    assert_eq!(finding.title, "the agent is denied identify, smart_health, error_log");
+    assert_eq!(finding.title, "identify, SMART, error_log are denied on nvme0, nvme1 and 22 more");
     assert_eq!(finding.evidence.len(), 3);
     assert!(finding.evidence[0].ends_with("and 21 more; needs CAP_SYS_ADMIN"), "{:?}", finding.evidence);
-    assert_eq!(finding.next, "grant CAP_SYS_ADMIN; storscope doctor prints the command");
+    assert_eq!(finding.next, "storscope doctor says why and what mends it");
 }
 
 #[test]
@@ -365,7 +438,10 @@ fn probes_that_are_denied_are_information() {
     let mut denied = report(0);
     denied.last_skip = Some(SkipReason::Denied);
     host.read(&disk(0), Sample::Probe(Box::new(denied)));
-    assert_eq!(host.finding("source_denied").unwrap().severity, Severity::Info);
+    let finding = host.finding("source_denied").unwrap();
+    assert_eq!((finding.severity, finding.title.as_str()), (Severity::Info, "probes are denied on nvme0n1"));
+    assert_eq!(finding.evidence, ["probe: denied on nvme0n1"], "what would help is not known here");
+    assert_eq!(finding.next, "storscope doctor says why and what mends it");
 }
 
 #[test]
