@@ -238,7 +238,7 @@ fn verdict(snapshot: &Snapshot, relations: &Relations<'_>, findings: &[Finding])
     if !silent.is_empty() {
         silent.sort_by(|a, b| phrase::natural_order(a, b));
         let names = phrase::names(&silent, HEADLINE_NAMES);
-        return (Verdict::Unknown, format!("nothing fresh is known of {names}"));
+        return (Verdict::Unknown, format!("neither counters nor health are known of {names}"));
     }
     let drives = if total == 0 {
         phrase::count(snapshot.controllers.len(), "controller")
@@ -277,17 +277,13 @@ fn attention(snapshot: &Snapshot, relations: &Relations<'_>, findings: &[Finding
 }
 
 fn looked_at(state: &DeviceState, snapshot: &Snapshot) -> bool {
-    let own = state.counters.fresh().is_some()
-        || state.queue.fresh().is_some()
-        || state.namespace.fresh().is_some()
-        || state.probe.fresh().is_some()
-        || state.ata_power.fresh().is_some();
+    let own = state.counters.fresh().is_some() || state.probe.fresh().is_some();
     let controllers = state.device.nvme.iter().flat_map(|nvme| &nvme.controllers);
     own || controllers.filter_map(|id| snapshot.controllers.get(id)).any(controller_looked_at)
 }
 
 fn controller_looked_at(state: &ControllerState) -> bool {
-    state.smart.fresh().is_some() || state.identify.fresh().is_some() || state.state.fresh().is_some()
+    state.smart.fresh().is_some()
 }
 
 fn devices(history: &History, snapshot: &Snapshot, relations: Relations<'_>) -> Vec<DeviceView> {

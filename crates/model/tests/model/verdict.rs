@@ -27,7 +27,19 @@ fn ok_takes_something_fresh_of_every_drive() {
     host.diskstats(1);
     assert_eq!(said(&mut host), (Verdict::Ok, "3 drives, nothing wrong".to_owned()));
     host.tell(Event::DeviceAppeared(Box::new(crate::scenario::nvme_device(9))));
-    assert_eq!(said(&mut host), (Verdict::Unknown, "nothing fresh is known of nvme9n1".to_owned()));
+    assert_eq!(said(&mut host), (Verdict::Unknown, "neither counters nor health are known of nvme9n1".to_owned()));
+}
+
+#[test]
+fn settings_alone_say_nothing_of_health() {
+    let mut host = Host::new(0);
+    host.tell(Event::ControllerAppeared(Box::new(crate::scenario::nvme_controller(0))));
+    host.tell(Event::DeviceAppeared(Box::new(crate::scenario::nvme_device(0))));
+    host.read(&crate::scenario::disk(0), Sample::Queue(Box::default()));
+    host.read(&controller(0), Sample::Identify(Box::new(crate::scenario::identify())));
+    assert_eq!(said(&mut host).0, Verdict::Unknown);
+    host.read(&controller(0), Sample::SmartHealth(Box::new(smart())));
+    assert_eq!(said(&mut host).0, Verdict::Ok);
 }
 
 #[test]
