@@ -189,11 +189,14 @@ fn a_device_that_vanishes_leaves_metrics_and_comes_back() {
     let there = |figures: &Figures| {
         figures.all().any(|one| {
             let named = |label: &str, name: &str| one.labels.get(label).is_some_and(|value| value == name);
-            named("device", "nvme1n1") || named("controller", "nvme1")
+            // That it is gone is told under its name.
+            !named("rule", "device_gone") && (named("device", "nvme1n1") || named("controller", "nvme1"))
         })
     };
     let figures = agent.wait_figures("it to leave", |figures| figures.find("storscope_devices", &[]) == Some(3.0));
     assert!(!there(&figures));
+    let gone = [("rule", "device_gone"), ("severity", "critical"), ("device", "nvme1n1")];
+    assert_eq!(figures.find("storscope_finding", &gone), Some(1.0), "it was worn out as it vanished");
     assert_eq!(agent.get("/status?device=nvme1n1").status, 404);
     std::fs::rename(&aside, &function).unwrap();
     agent.wait_figures("it to come back", there);
