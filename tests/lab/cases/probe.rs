@@ -1,6 +1,7 @@
 //! Timed reads: on every device, slower when the device is, and by another engine where io_uring is forbidden.
 
 use super::super::agent::Run;
+use super::super::guest::eventually;
 use super::super::rig::Rig;
 use super::super::scrape::Scrape;
 use super::super::topology::serial::{NVME_CRYPT, NVME_FREE};
@@ -45,7 +46,8 @@ pub(super) fn every_device(rig: &Rig) -> Result<()> {
 pub(super) fn latency(rig: &Rig) -> Result<()> {
     let sick = rig.nvme(NVME_FREE)?.block()?.to_owned();
     let well = rig.nvme(NVME_CRYPT)?.block()?.to_owned();
-    let before = rig.eventually(FEW_BURSTS, |scrape| median(scrape, &sick))?;
+    // The fault's absence must not cut this short.
+    let before = eventually(FEW_BURSTS, || median(&rig.scrape()?, &sick))?;
     let fault = rig.latency(NVME_FREE, THROTTLED_IOPS)?;
     // The limit is on the rate: one reader that takes all of it makes every other read wait.
     let seconds = if rig.faults_on() { WINDOW.as_secs() } else { 1 };
