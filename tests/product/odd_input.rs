@@ -179,8 +179,11 @@ fn a_short_page_is_unavailable_and_the_others_are_there() {
 #[test]
 fn a_device_that_vanishes_leaves_metrics_and_comes_back() {
     let host = pair();
+    let worn = Smart { used: 133, ..Smart::default() };
+    pages(&host, "nvme1", &Identify::new("S2", "ACME FAST 1920G", "FW1"), &worn);
     let agent = Agent::replay(Path::new(folder(&host)), &[]);
-    agent.wait_settled();
+    let wear = [("rule", "nvme_wear"), ("severity", "warning"), ("device", "nvme1n1"), ("controller", "nvme1")];
+    agent.wait_figures("its wear", |figures| figures.find("storscope_finding", &wear) == Some(1.0));
     let function = host.root.sys(&format!("{PORT}/0000:66:00.0"));
     let aside = function.with_extension("gone");
     std::fs::rename(&function, &aside).unwrap();
@@ -209,6 +212,7 @@ fn an_empty_folder_is_an_empty_host() {
     let output = run(&["status", "--root", dir.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8(output.stderr).unwrap().contains(dir.path().to_str().unwrap()));
+    std::fs::create_dir(dir.path().join("sys")).unwrap();
     let agent = Agent::replay(dir.path(), &[]);
     let figures = agent.wait_settled();
     assert_eq!(figures.value("storscope_devices", &[]), 0.0);

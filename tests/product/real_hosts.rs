@@ -18,7 +18,8 @@ fn serve(root: &Path) -> Served {
     let figures = agent.wait_settled();
     let served = Served { figures, status: agent.json(), page: agent.text("/status") };
     let log = agent.end();
-    assert!(!log.iter().any(|line| line.contains("panicked") || line.contains("ERROR")), "{log:#?}");
+    let bad = |line: &&String| line.contains("panicked") || line.contains("ERROR") && !line.contains("finding opened");
+    assert_eq!(log.iter().find(bad), None, "{log:#?}");
     assert!(served.page.lines().all(|line| line.chars().count() <= 100), "{}", served.page);
     let output = run(&["status", "--root", root.to_str().unwrap()]);
     assert!(output.status.code().is_some_and(|code| code < 4) && output.stderr.is_empty(), "{output:?}");
@@ -66,7 +67,7 @@ fn dump(name: &str) -> Option<Served> {
         }
     }
     let served = serve(host.path());
-    assert_eq!(served.failed(), ["host cpu", "host diskstats"], "{name}");
+    assert_eq!(served.failed(), [""; 0], "{name}: what a capture lacks has not failed");
     assert_eq!(served.figures.value("storscope_controllers", &[]), 2.0);
     Some(served)
 }
@@ -168,8 +169,7 @@ fn the_desktop_of_2018() {
     let Some(folder) = realdata::sysfs("simple-nvme") else { return };
     let served = serve(&folder.path().join("simple-nvme"));
     assert_eq!(served.devices(), ["nvme0n1", "sda", "sdb"]);
-    let failed = ["host cpu", "host diskstats", "nvme0n1 diskstats", "sda diskstats", "sdb diskstats"];
-    assert_eq!(served.failed(), failed);
+    assert_eq!(served.failed(), [""; 0], "what a capture lacks has not failed");
     let of = |name: &str, device: &str| served.figures.value(name, &[("device", device)]);
     assert_eq!(of("storscope_queue_nr_requests", "nvme0n1"), 1023.0);
     assert_eq!((of("storscope_queue_rotational", "sda"), of("storscope_queue_rotational", "sdb")), (0.0, 1.0));

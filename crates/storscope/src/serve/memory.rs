@@ -162,7 +162,7 @@ fn read(directory: &Path) -> Result<Option<State>, String> {
     if meta.len() > MAX_FILE || !meta.is_file() {
         return Err(set_aside(&path, &"not a state file"));
     }
-    let bytes = fs::read(&path).map_err(|error| named(&error))?;
+    let bytes = fs::read(&path).map_err(|error| set_aside(&path, &error))?;
     let version = serde_json::from_slice::<Version>(&bytes).map_err(|error| set_aside(&path, &error))?.version;
     if version != VERSION {
         return Err(set_aside(&path, &format_args!("version {version}, expected {VERSION}")));
