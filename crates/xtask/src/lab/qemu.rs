@@ -11,7 +11,7 @@ use serde_json::json;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,9 @@ const MEMORY_MIB: u32 = 768;
 const AGENT_PORT: u16 = 10210;
 /// The shell's port in the guest.
 const SHELL_PORT: u16 = 2222;
+
+/// Name of the emulator's own log.
+pub(super) const QEMU_LOG: &str = "qemu.log";
 
 /// How the guest's NVMe core presents namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +85,7 @@ impl Qemu {
         let guest = Guest { shell_port: free_port()?, http_port: free_port()? };
         let socket = folders.scratch.join("qmp");
         let console = folders.logs.join("console.log");
-        let log = folders.logs.join("qemu.log");
+        let log = folders.logs.join(QEMU_LOG);
         // Ends with this process, even when that is killed.
         let mut command = sysroot.program("usr/bin/setpriv")?;
         let mut emulator = sysroot.program("usr/bin/qemu-system-x86_64")?;
@@ -128,6 +131,11 @@ impl Qemu {
     /// When the kernel does not let this process read the emulator's memory.
     pub(super) fn registers(&self) -> Result<LinkRegisters> {
         LinkRegisters::open(self.child.id())
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
     }
 
     fn wait_for_shell(&mut self, log: &Path) -> Result<()> {

@@ -3,7 +3,8 @@
 use super::agent::Agent;
 use super::drive::{self, Nvme};
 use super::guest::{Guest, eventually};
-use super::qemu::{Folders, Layout, Qemu};
+use super::process;
+use super::qemu::{Folders, Layout, QEMU_LOG, Qemu};
 use super::scrape::Scrape;
 use super::scratch::Scratch;
 use super::sysroot::Sysroot;
@@ -99,6 +100,11 @@ impl Rig {
     /// Where the emulator's control socket is.
     pub(super) fn socket(&self) -> Result<PathBuf> {
         Ok(self.qemu.lock().map_err(|_| anyhow!("a case panicked"))?.socket.clone())
+    }
+
+    /// Why the emulator is gone, if it is.
+    pub(super) fn emulator_ended(&self) -> Option<String> {
+        self.qemu.lock().ok()?.ended().map(|status| format!("{status}: {}", process::tail(&self.logs.join(QEMU_LOG))))
     }
 
     /// Runs a QMP command.
