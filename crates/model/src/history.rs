@@ -241,7 +241,7 @@ impl DeviceHistory {
         });
         // A controller leaves before its namespaces do, and takes its findings with it.
         if worst.is_some() || !cut_off {
-            last.trouble = worst.map(|finding| finding.title.clone());
+            last.trouble = worst.map(Into::into);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Devices that vanished: what each was, for as long as its absence is a finding.
 
 use crate::device::{Device, Transport};
-use crate::finding::Since;
+use crate::finding::{Finding, Since};
 use crate::identity::DeviceId;
 use crate::memory::{GoneMemory, Moment};
 use crate::snapshot::Snapshot;
@@ -15,6 +15,12 @@ use super::MAX_VANISHED;
 /// How long a device must have been there for its absence alone to be a finding.
 const SETTLED: Duration = Duration::from_secs(60);
 
+/// How long the kernel may take to remove a drive that was pulled.
+const PULLED: Duration = Duration::from_secs(10);
+
+/// Rules that open when a drive is pulled.
+const FAILS_WHEN_PULLED: [&str; 2] = ["probe_errors", "source_failing"];
+
 /// A device as it was when it was last looked at.
 #[derive(Debug, Clone)]
 pub(super) struct LastSeen {
@@ -22,8 +28,32 @@ pub(super) struct LastSeen {
     pub(super) appeared: BootTime,
     /// What it carried; kept when the stack no longer says.
     pub(super) carries: Vec<String>,
-    /// Title of its worst open finding, warning or critical.
-    pub(super) trouble: Option<String>,
+    /// Its worst open finding, warning or critical.
+    pub(super) trouble: Option<LastTrouble>,
+}
+
+/// A finding that was open when a device was last looked at.
+#[derive(Debug, Clone)]
+pub(super) struct LastTrouble {
+    rule: &'static str,
+    title: String,
+    since: Since,
+}
+
+impl From<&Finding> for LastTrouble {
+    fn from(finding: &Finding) -> Self {
+        Self { rule: finding.rule, title: finding.title.clone(), since: finding.since }
+    }
+}
+
+impl LastTrouble {
+    /// The title, unless the trouble may be the vanishing itself: reads of a drive that is pulled fail before the kernel
+    /// takes it away.
+    fn title(&self, now: BootTime) -> Option<String> {
+        let fresh = matches!(self.since, Since::Boot(at) if now.since(at) < PULLED);
+        let effect = FAILS_WHEN_PULLED.contains(&self.rule) && fresh;
+        (!effect).then(|| self.title.clone())
+    }
 }
 
 /// A device whose absence is a finding.
@@ -53,12 +83,13 @@ impl Gone {
     fn of(last: &LastSeen, now: BootTime) -> Option<Self> {
         let device = &last.device;
         let missed = fixed(device) && now.since(last.appeared) >= SETTLED;
-        (missed || last.trouble.is_some()).then(|| Self {
+        let trouble = last.trouble.as_ref().and_then(|trouble| trouble.title(now));
+        (missed || trouble.is_some()).then(|| Self {
             name: device.name.clone(),
             model: device.model.clone(),
             serial: device.serial.clone(),
             place: place(device),
-            trouble: last.trouble.clone(),
+            trouble,
             carries: last.carries.clone(),
             since: Since::Boot(now),
             restored: false,

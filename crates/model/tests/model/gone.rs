@@ -61,6 +61,7 @@ fn a_fixed_drive_that_vanishes_is_a_warning_until_it_is_back() {
 fn a_drive_in_trouble_that_vanishes_is_critical_whatever_it_is() {
     let mut host = host_with(device(7, Transport::Usb));
     fail_reads(&mut host, 7);
+    host.pass(10);
     host.tell(Event::Vanished(disk(7)));
     let view = host.view();
     let [finding] = &view.findings[..] else { panic!("{:#?}", view.findings) };
@@ -112,6 +113,17 @@ fn a_controller_that_leaves_before_its_namespace_is_one_finding() {
     host.tell(Event::ControllerAppeared(Box::new(nvme_controller(1))));
     host.tell(Event::DeviceAppeared(Box::new(nvme_device(1))));
     assert_eq!(host.finding("device_gone"), None);
+}
+
+#[test]
+fn reads_that_fail_as_a_drive_is_pulled_are_not_what_ailed_it() {
+    let mut host = host_with(device(7, Transport::Sata));
+    host.pass(60);
+    fail_reads(&mut host, 7);
+    host.pass(2);
+    host.tell(Event::Vanished(disk(7)));
+    let finding = host.finding("device_gone").unwrap();
+    assert_eq!((finding.severity, finding.title.as_str()), (Severity::Warning, "drive is gone"));
 }
 
 #[test]
