@@ -23,11 +23,12 @@ const BINARY: &str = "/run/storscope/storscope";
 /// # Errors
 /// When the build fails.
 pub(super) fn build() -> Result<PathBuf> {
-    let mut cargo = steps::cargo(&["build", "--release", "--quiet", "--package", "storscope", "--target", TARGET]);
+    let mut cargo =
+        steps::cargo(&["build", "--profile", "lab", "--quiet", "--package", "storscope", "--target", TARGET]);
     cargo.env("RUSTFLAGS", "-C target-feature=+crt-static").stdin(Stdio::null());
     steps::run(&mut cargo)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| steps::repository().join("target"), PathBuf::from);
-    let binary = target.join(TARGET).join("release").join("storscope");
+    let binary = target.join(TARGET).join("lab").join("storscope");
     if !binary.is_file() {
         bail!("{}: not built", binary.display());
     }
