@@ -105,7 +105,10 @@ impl IdentifyNamespace {
 
     /// Used over size, 0 to 1, where the size is known.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a ratio for people and metrics: block counts past 2^53 lose only low digits"
+    )]
     pub fn used_ratio(&self) -> Option<f64> {
         (self.size_blocks > 0).then(|| self.used_blocks as f64 / self.size_blocks as f64)
     }

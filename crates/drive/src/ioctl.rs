@@ -64,7 +64,11 @@ struct SgIoHdr {
     info: u32,
 }
 
-#[allow(unreachable_pub, clippy::undocumented_unsafe_blocks)]
+#[allow(
+    unreachable_pub,
+    clippy::undocumented_unsafe_blocks,
+    reason = "the bodies are the macros'; each call says why it is sound"
+)]
 mod request {
     use super::{NvmePassthruCmd, SG_IO, SgIoHdr};
     nix::ioctl_readwrite!(nvme_admin_cmd, b'N', 0x41, NvmePassthruCmd);

@@ -20,7 +20,7 @@ mod error_log;
 mod firmware_slots;
 mod identify_controller;
 mod identify_namespace;
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "the one file that talks to the kernel by ioctl")]
 mod ioctl;
 mod layout;
 mod ocp_smart;

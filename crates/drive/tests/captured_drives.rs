@@ -1,7 +1,7 @@
 //! Pages of real drives against the tables of values that came with them.
 //!
 //! The pages are not part of this repository. They are looked for in `$STORSCOPE_REALDATA`, else beside the checkout.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking, like the tests")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -239,7 +239,7 @@ fn told<T: ToString>(value: Option<T>) -> String {
 }
 
 /// What each row of the OCP table is called, and what was decoded for it, in the table's order.
-#[allow(clippy::cast_precision_loss)]
+#[allow(clippy::cast_precision_loss, reason = "the description has as many digits as a float holds")]
 fn ocp_in_words(ocp: &OcpSmart, health: &SmartHealth) -> Vec<(&'static str, String)> {
     let ratio = ocp.media_bytes_written.unwrap() as f64 / health.bytes_written().unwrap() as f64;
     let normal = |pair: Normalised| told(pair.normalised);

@@ -1,5 +1,5 @@
 //! Aligned memory for `O_DIRECT` reads. The one file of this crate with `unsafe` code.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "the one file that hands memory to the kernel")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
