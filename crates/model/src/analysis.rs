@@ -203,7 +203,7 @@ fn judge(
         }
     }
     history.episodes = episodes;
-    history.remember(snapshot, relations.carries.iter().map(|(id, lines)| (*id, lines.as_slice())));
+    history.remember(snapshot, relations.carries.iter().map(|(id, lines)| (*id, lines.as_slice())), now);
 }
 
 /// One word and one sentence. Ok takes a fresh value of every selected device.

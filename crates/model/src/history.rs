@@ -174,8 +174,9 @@ impl History {
         &mut self,
         snapshot: &Snapshot,
         carries: impl Iterator<Item = (&'a DeviceId, &'a [String])>,
+        now: BootTime,
     ) {
-        let troubles = self.episodes.troubles();
+        let troubles = self.episodes.troubles(now);
         for (id, carries) in carries {
             let (Some(state), Some(history)) = (snapshot.devices.get(id), self.devices.get_mut(id)) else {
                 continue;
@@ -241,7 +242,7 @@ impl DeviceHistory {
         });
         // A controller leaves before its namespaces do, and takes its findings with it.
         if worst.is_some() || !cut_off {
-            last.trouble = worst.map(Into::into);
+            last.trouble = worst.map(|finding| finding.title.clone());
         }
     }
 

@@ -1,5 +1,6 @@
 //! Findings over time: when each began, whether it lasts, and when it ended.
 
+use super::gone::ails;
 use crate::finding::{Finding, Severity, Since};
 use crate::identity::Subject;
 use crate::memory::{EpisodeMemory, MAX_ENTRIES, Moment};
@@ -124,12 +125,13 @@ impl Episodes {
         }
     }
 
-    /// The worst open finding of each subject that has a warning or worse.
-    pub fn troubles(&self) -> BTreeMap<&Subject, &Finding> {
+    /// The worst open finding of each subject that has a warning or worse, without what may come of its vanishing.
+    pub fn troubles(&self, now: BootTime) -> BTreeMap<&Subject, &Finding> {
         let mut worst: BTreeMap<&Subject, &Finding> = BTreeMap::new();
         for (subject, episode) in self.rules.values().flat_map(|of_rule| &of_rule.open) {
             let finding = &episode.finding;
             if finding.severity > Severity::Info
+                && ails(finding, now)
                 && worst.get(subject).is_none_or(|known| known.severity < finding.severity)
             {
                 worst.insert(subject, finding);

@@ -28,32 +28,14 @@ pub(super) struct LastSeen {
     pub(super) appeared: BootTime,
     /// What it carried; kept when the stack no longer says.
     pub(super) carries: Vec<String>,
-    /// Its worst open finding, warning or critical.
-    pub(super) trouble: Option<LastTrouble>,
+    /// Title of its worst open finding, warning or critical.
+    pub(super) trouble: Option<String>,
 }
 
-/// A finding that was open when a device was last looked at.
-#[derive(Debug, Clone)]
-pub(super) struct LastTrouble {
-    rule: &'static str,
-    title: String,
-    since: Since,
-}
-
-impl From<&Finding> for LastTrouble {
-    fn from(finding: &Finding) -> Self {
-        Self { rule: finding.rule, title: finding.title.clone(), since: finding.since }
-    }
-}
-
-impl LastTrouble {
-    /// The title, unless the trouble may be the vanishing itself: reads of a drive that is pulled fail before the kernel
-    /// takes it away.
-    fn title(&self, now: BootTime) -> Option<String> {
-        let fresh = matches!(self.since, Since::Boot(at) if now.since(at) < PULLED);
-        let effect = FAILS_WHEN_PULLED.contains(&self.rule) && fresh;
-        (!effect).then(|| self.title.clone())
-    }
+/// False of a finding that may be the vanishing itself: reads of a drive that is pulled fail before the kernel takes it away.
+pub(super) fn ails(finding: &Finding, now: BootTime) -> bool {
+    let fresh = matches!(finding.since, Since::Boot(at) if now.since(at) < PULLED);
+    !(fresh && FAILS_WHEN_PULLED.contains(&finding.rule))
 }
 
 /// A device whose absence is a finding.
@@ -83,13 +65,12 @@ impl Gone {
     fn of(last: &LastSeen, now: BootTime) -> Option<Self> {
         let device = &last.device;
         let missed = fixed(device) && now.since(last.appeared) >= SETTLED;
-        let trouble = last.trouble.as_ref().and_then(|trouble| trouble.title(now));
-        (missed || trouble.is_some()).then(|| Self {
+        (missed || last.trouble.is_some()).then(|| Self {
             name: device.name.clone(),
             model: device.model.clone(),
             serial: device.serial.clone(),
             place: place(device),
-            trouble,
+            trouble: last.trouble.clone(),
             carries: last.carries.clone(),
             since: Since::Boot(now),
             restored: false,

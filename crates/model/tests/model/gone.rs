@@ -62,6 +62,7 @@ fn a_drive_in_trouble_that_vanishes_is_critical_whatever_it_is() {
     let mut host = host_with(device(7, Transport::Usb));
     fail_reads(&mut host, 7);
     host.pass(10);
+    host.view();
     host.tell(Event::Vanished(disk(7)));
     let view = host.view();
     let [finding] = &view.findings[..] else { panic!("{:#?}", view.findings) };
@@ -182,6 +183,7 @@ fn a_restart_does_not_forget_what_is_gone() {
     let mut host = host_with(device(7, Transport::Sata));
     fail_reads(&mut host, 7);
     host.pass(100);
+    host.view();
     host.tell(Event::Vanished(disk(7)));
     let before = host.finding("device_gone").unwrap();
     let memory = host.history.memory(&host.snapshot.clock);
