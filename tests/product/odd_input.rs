@@ -181,7 +181,11 @@ fn a_device_that_vanishes_leaves_metrics_and_comes_back() {
     let host = pair();
     let worn = Smart { used: 133, ..Smart::default() };
     pages(&host, "nvme1", &Identify::new("S2", "ACME FAST 1920G", "FW1"), &worn);
-    let agent = Agent::replay(Path::new(folder(&host)), &[]);
+    // Its pages are not asked while it leaves bit by bit: then they would be missing before it does.
+    let place = tempfile::tempdir().unwrap();
+    let config = place.path().join("storscope.toml");
+    std::fs::write(&config, "[periods]\ntick = \"1s\"\nrescan = \"5s\"\nsmart = \"1h\"\n").unwrap();
+    let agent = Agent::replay(Path::new(folder(&host)), &["--config", config.to_str().unwrap()]);
     let wear = [("rule", "nvme_wear"), ("severity", "warning"), ("device", "nvme1n1"), ("controller", "nvme1")];
     agent.wait_figures("its wear", |figures| figures.find("storscope_finding", &wear) == Some(1.0));
     let function = host.root.sys(&format!("{PORT}/0000:66:00.0"));
