@@ -102,16 +102,6 @@ impl IdentifyNamespace {
             eui64: (eui64 != 0).then_some(eui64),
         })
     }
-
-    /// Used over size, 0 to 1, where the size is known.
-    #[must_use]
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "a ratio for people and metrics: block counts past 2^53 lose only low digits"
-    )]
-    pub fn used_ratio(&self) -> Option<f64> {
-        (self.size_blocks > 0).then(|| self.used_blocks as f64 / self.size_blocks as f64)
-    }
 }
 
 fn format(id: &Layout) -> Option<BlockFormat> {
@@ -176,7 +166,6 @@ mod tests {
     #[test]
     fn a_namespace_is_decoded() {
         let namespace = IdentifyNamespace::decode(&page()).unwrap();
-        assert_eq!(namespace.used_ratio(), Some(0.25));
         assert_eq!(namespace.format, Some(BlockFormat { index: 1, block_bytes: 4096, metadata_bytes: 8 }));
         assert_eq!(namespace.format_remaining_percent, Some(42));
         assert_eq!(namespace.nguid, Some(0xab00_0000_0000_0000_0000_0000_0000_0001));

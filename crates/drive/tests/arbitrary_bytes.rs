@@ -48,7 +48,6 @@ fn every_decoder(bytes: &[u8]) {
     }
     if let Some(namespace) = judged(IdentifyNamespace::decode(bytes), bytes, 4096) {
         assert!(namespace.format.is_none_or(|format| format.block_bytes.is_power_of_two()));
-        let _ = namespace.used_ratio();
     }
     if let Some(health) = judged(SmartHealth::decode(bytes), bytes, 512) {
         let _ = (health.bytes_read(), health.bytes_written());

@@ -136,7 +136,7 @@ fn target(
     // Unknown counts as rotating: the smaller burst does no harm.
     let rotational = device.rotational.unwrap_or(true);
     let burst = if rotational { policy.burst_rotational } else { policy.burst }.clamp(1, MAX_BURST);
-    let (interval, idle) = pace(state, history, burst, policy, now);
+    let interval = pace(state, history, burst, policy, now);
     Ok(ProbeTarget {
         id: device.id.clone(),
         devnum,
@@ -146,7 +146,6 @@ fn target(
         queue_depth: state.queue.fresh().and_then(|queue| queue.nr_requests),
         burst,
         interval_ms: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
-        idle,
     })
 }
 
@@ -249,15 +248,9 @@ fn multipath(snapshot: &Snapshot, nvme: &NvmeNamespace) -> Result<(), String> {
     if usable { Ok(()) } else { Err("no path to it is usable".to_owned()) }
 }
 
-/// The interval, and whether the device is idle. It doubles after `idle_after` and whenever the idle time has doubled
+/// The interval. It doubles after `idle_after` and whenever the idle time has doubled
 /// since, so that an idle drive finds time to sleep; it is the base again as soon as the device works.
-fn pace(
-    state: &DeviceState,
-    history: &mut DeviceHistory,
-    burst: u16,
-    policy: &ProbePolicy,
-    now: BootTime,
-) -> (Duration, bool) {
+fn pace(state: &DeviceState, history: &mut DeviceHistory, burst: u16, policy: &ProbePolicy, now: BootTime) -> Duration {
     let base = policy.interval.max(MIN_INTERVAL);
     let own = history.probes.reads();
     let foreign = history.fresh_counters(state).map(|counters| completions(counters).saturating_sub(own));
@@ -265,7 +258,7 @@ fn pace(
     let Some(foreign) = foreign else {
         // What is not counted cannot be called idle.
         (plan.foreign, plan.worked) = (None, None);
-        return (base, false);
+        return base;
     };
     // A burst may be counted by the kernel before it is reported by the prober.
     let worked = plan.foreign.is_none_or(|before| foreign < before || foreign - before > u64::from(burst));
@@ -274,7 +267,7 @@ fn pace(
     }
     let idle = plan.worked.map_or(Duration::ZERO, |worked| now.since(worked));
     if idle < policy.idle_after || policy.idle_after.is_zero() {
-        return (base, false);
+        return base;
     }
     let mut interval = base.saturating_mul(2);
     let mut reached = policy.idle_after.saturating_mul(2);
@@ -282,5 +275,5 @@ fn pace(
         interval = interval.saturating_mul(2);
         reached = reached.saturating_mul(2);
     }
-    (interval.min(policy.longest.max(base)), true)
+    interval.min(policy.longest.max(base))
 }

@@ -23,8 +23,6 @@ pub struct ProbeTarget {
     pub burst: u16,
     /// Time between the beginnings of bursts, in milliseconds.
     pub interval_ms: u64,
-    /// True when the device was idle before this interval, so that the first read of a burst measures a power-state exit.
-    pub idle: bool,
 }
 
 /// One request.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// A source of samples, host-wide, of a controller or of a device. The word is the label `source`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "each variant is described by `Source::describe`")]
+#[expect(missing_docs, reason = "the variants are the words of `Source::as_str`")]
 pub enum Source {
     Diskstats,
     Pressure,
@@ -91,34 +91,6 @@ impl Source {
             Self::SelfTest => "self_test",
             Self::OcpSmart => "ocp_smart",
             Self::DriveCommands => "drive_commands",
-        }
-    }
-
-    /// What it reads, in a few words.
-    pub const fn describe(self) -> &'static str {
-        match self {
-            Self::Diskstats => "I/O counters, /proc/diskstats",
-            Self::Pressure => "pressure stall information, /proc/pressure",
-            Self::Cpu => "CPU time, run queue and blocked tasks, /proc/stat and /proc/loadavg",
-            Self::HostInfo => "host name, kernel, memory",
-            Self::Agent => "the agent's own CPU, memory, threads and descriptors",
-            Self::Stack => "what devices carry: dm, md, mounts and swap",
-            Self::Discovery => "block devices and controllers in sysfs",
-            Self::Queue => "queue settings, queue/ in sysfs",
-            Self::Power => "runtime power management status",
-            Self::AtaPower => "ATA CHECK POWER MODE",
-            Self::Namespace => "NVMe Identify Namespace",
-            Self::Probe => "timed direct reads",
-            Self::ControllerState => "NVMe controller state",
-            Self::PcieLink => "PCIe link speed and width, drive to root port",
-            Self::PcieAer => "PCIe advanced error reporting counters",
-            Self::Identify => "NVMe Identify Controller",
-            Self::SmartHealth => "NVMe log page 02h, SMART / health",
-            Self::ErrorLog => "NVMe log page 01h, error information",
-            Self::FirmwareSlots => "NVMe log page 03h, firmware slots",
-            Self::SelfTest => "NVMe log page 06h, device self-test",
-            Self::OcpSmart => "OCP log page C0h, extended SMART",
-            Self::DriveCommands => "the agent's own drive commands",
         }
     }
 }
