@@ -124,6 +124,56 @@ fn a7_utilisation_above_one_is_capped_and_the_counter_is_not() {
     assert_eq!(agent.figures().findings(), Vec::<String>::new());
 }
 
+/// What an agent says of `nvme0n1` and `sda`, both without I/O of their own times and both always busy by `io_ticks`.
+fn always_busy(kernel: &str, scheduler: &str) -> (Value, Figures, String) {
+    let host = small();
+    host.proc("sys/kernel/osrelease", format!("{kernel}\n"));
+    queue(&host, &format!("{PORT}/0000:65:00.0/nvme/nvme0/nvme0n1"), &[("scheduler", scheduler)]);
+    let table = |busy: u64, read: u64| {
+        let line = |device: &str| format!("{device} {read} 0 {} {read} 0 0 0 0 0 {busy} {busy}\n", read * 8);
+        [line("259 0 nvme0n1"), line("8 0 sda")].concat()
+    };
+    host.proc("diskstats", table(1_000_000, 5));
+    let agent = Agent::replay(Path::new(folder(&host)), &[]);
+    agent.wait_settled();
+    host.proc("diskstats", table(1_600_000, 6));
+    let status = crate::agent::wait("rates", || {
+        Some(agent.json()).filter(|status| {
+            let rates = &one(status, "devices", "nvme0n1")["rates"];
+            rates["utilisation"].as_f64().is_some_and(|utilisation| utilisation > 0.0)
+        })
+    });
+    (status, agent.figures(), agent.text("/status"))
+}
+
+#[test]
+fn a8_idle_and_always_busy_is_said_to_mean_nothing() {
+    let (status, figures, page) = always_busy("4.19.0-5-amd64", "[none] mq-deadline");
+    let (nvme, sda) = (one(&status, "devices", "nvme0n1"), one(&status, "devices", "sda"));
+    assert_eq!((&nvme["io_time_reliable"], &sda["io_time_reliable"]), (&Value::Bool(false), &Value::Bool(true)));
+    let queue = |device: &Value| device["rates"]["queue"].as_f64().unwrap();
+    // One read of a millisecond, and ten minutes of time in the queue.
+    assert!(queue(nvme) < 0.1 && queue(sda) > 1.0, "{nvme:#} {sda:#}");
+    let reliable = |device: &str| figures.value("storscope_disk_io_time_reliable", &[("device", device)]);
+    assert_eq!((reliable("nvme0n1"), reliable("sda")), (0.0, 1.0));
+    assert_eq!(figures.findings(), Vec::<String>::new());
+    assert!(page.contains("nvme0n1  util? is unreliable: kernel 4.19.0-5-amd64 with scheduler none counts"), "{page}");
+}
+
+#[test]
+fn a8_other_kernels_and_schedulers_are_believed() {
+    for (kernel, scheduler) in
+        [("4.19.0-5-amd64", "[mq-deadline] none"), ("5.0.0", "[none] mq-deadline"), ("?", "none")]
+    {
+        let (status, figures, page) = always_busy(kernel, scheduler);
+        let nvme = one(&status, "devices", "nvme0n1");
+        assert_eq!(nvme["io_time_reliable"], true, "{kernel} {scheduler}");
+        assert!(nvme["rates"]["queue"].as_f64().unwrap() > 1.0, "{nvme:#}");
+        assert_eq!(figures.value("storscope_disk_io_time_reliable", &[("device", "nvme0n1")]), 1.0);
+        assert!(!page.contains("util?"), "{page}");
+    }
+}
+
 #[test]
 fn a11_a_number_used_twice_is_two_devices() {
     let host = small();

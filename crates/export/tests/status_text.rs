@@ -144,6 +144,23 @@ fn accounting_that_is_off_is_said_once() {
 }
 
 #[test]
+fn a_utilisation_that_means_nothing_is_marked_and_the_reason_said_once() {
+    let mut view = fixture::full();
+    assert!(!page(&view).contains("unreliable"));
+    for device in view.devices.iter_mut().filter(|device| ["nvme0n1", "nvme3n1"].contains(&&*device.state.device.name))
+    {
+        device.io_time_reliable = false;
+    }
+    let page = page(&view);
+    assert_fits(&page);
+    let row = |name: &str| page.lines().find(|line| line.starts_with(&format!("{name} "))).expect("a row").to_owned();
+    assert!(row("nvme0n1").contains(" 22%? ") && row("nvme3n1").contains(" 100%? "), "{page}");
+    assert!(row("nvme1n1").contains(" 22% "), "{page}");
+    assert_eq!(page.matches("util? is unreliable: kernel 6.18.0 with scheduler none").count(), 1, "{page}");
+    assert!(page.lines().any(|line| line.starts_with("nvme0n1, nvme3n1  util? is unreliable")), "{page}");
+}
+
+#[test]
 fn a_finding_of_the_host_shows_on_the_page_of_a_device_that_it_names() {
     let mut view = fixture::full();
     let host = |title: &str| Finding {

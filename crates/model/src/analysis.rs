@@ -6,6 +6,7 @@ use crate::history::episodes::Bearing;
 use crate::history::gone::Gone;
 use crate::history::{ControllerHistory, DeviceHistory, History};
 use crate::identity::{ControllerId, DeviceId, Subject};
+use crate::io_ticks;
 use crate::limits::Limits;
 use crate::link;
 use crate::phrase;
@@ -14,7 +15,7 @@ use crate::rules::{
 };
 use crate::snapshot::{ControllerState, DeviceState, Snapshot};
 use crate::time::BootTime;
-use crate::view::{AgentStatus, ControllerView, DeviceView, ProbeView, View};
+use crate::view::{AgentStatus, ControllerView, DeviceView, IoRates, ProbeView, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -292,17 +293,23 @@ fn devices(history: &History, snapshot: &Snapshot, relations: Relations<'_>) -> 
     all.into_iter()
         .map(|((state, history), (_, carries))| {
             let counted = state.counters.fresh().is_some() && !state.uncounted();
+            let io_time_reliable = io_ticks::reliable(state, &snapshot.host);
             DeviceView {
                 state: state.clone(),
                 counters: history.fresh_counters(state).copied(),
-                rates: if counted { history.counters.rates() } else { None },
+                rates: if counted { rates(history, io_time_reliable) } else { None },
                 probe: probe(history),
                 controllers: controllers_of(state, snapshot),
                 carries,
                 asleep: asleep(state),
+                io_time_reliable,
             }
         })
         .collect()
+}
+
+fn rates(history: &DeviceHistory, io_time_reliable: bool) -> Option<IoRates> {
+    if io_time_reliable { history.counters.rates() } else { history.counters.rates_by_completion() }
 }
 
 fn probe(history: &DeviceHistory) -> ProbeView {

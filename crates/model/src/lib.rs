@@ -14,6 +14,7 @@ pub mod fault;
 pub mod finding;
 pub mod history;
 pub mod identity;
+pub mod io_ticks;
 pub mod limits;
 pub mod link;
 pub mod memory;

@@ -30,7 +30,7 @@ pub struct IoRates {
     pub read_await_seconds: Option<f64>,
     /// Mean time of a write in seconds; `None` when none completed.
     pub write_await_seconds: Option<f64>,
-    /// Mean requests in flight (aqu-sz).
+    /// Mean requests in flight: aqu-sz, or where [`DeviceView::io_time_reliable`] is false, worked out from completed requests.
     pub queue: f64,
     /// Share of the interval with at least one request in flight, capped at 1; not saturation on a parallel device.
     pub utilisation: f64,
@@ -87,6 +87,9 @@ pub struct DeviceView {
     pub carries: Vec<String>,
     /// True when it sleeps or is suspended.
     pub asleep: bool,
+    /// False when the kernel is known to count idle time of the device as busy ([`crate::io_ticks`]): `utilisation`,
+    /// `io_time_ms` and `weighted_time_ms` mean nothing.
+    pub io_time_reliable: bool,
 }
 
 /// What became of a PCIe link.

@@ -33,6 +33,13 @@ pub(super) const DEVICE: &[Definition] = &[
             ("first_seen", Type::Maybe(&Type::Time), "When this process first saw it."),
             ("asleep", Type::Flag, "It sleeps or is suspended, and is left alone."),
             (
+                "io_time_reliable",
+                Type::Flag,
+                "False when the kernel is known to count idle time of the device as busy: rates.utilisation, \
+                 counters.io_time_ms and counters.weighted_time_ms mean nothing, and rates.queue is worked out from \
+                 completed requests.",
+            ),
+            (
                 "rates",
                 Type::Maybe(&Type::Of("Rates")),
                 "Rates; null at first sight, after a reset and while not fresh.",

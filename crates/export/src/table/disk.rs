@@ -90,5 +90,18 @@ pub(super) static GROUP: Group = Group {
             "Time with requests in flight, weighted by their number; its rate is the mean queue length.",
             |view, out| each(view, out, |c| seconds(c.weighted_time_ms)),
         ),
+        Metric {
+            name: "storscope_disk_io_time_reliable",
+            kind: Kind::Gauge,
+            help: "0 when the kernel is known to count idle time of the device as busy, so that both io_time counters mean \
+                nothing: Linux 4.17 to 4.20 and 3.10.0-957 of Red Hat 7 with scheduler none.",
+            labels: &["device"],
+            source: "kernel release, queue/scheduler",
+            collect: |view, out| {
+                for device in view.devices.iter().filter(|device| device.counters.is_some()) {
+                    out.put(&[&device.state.device.name], device.io_time_reliable);
+                }
+            },
+        },
     ],
 };

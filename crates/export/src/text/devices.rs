@@ -146,13 +146,19 @@ fn row(page: &Page<'_>, device: &DeviceView) -> Row {
         await_of(rates.and_then(|r| r.read_await_seconds)),
         await_of(rates.and_then(|r| r.write_await_seconds)),
         rate(rates.map(|r| r.queue)),
-        rates.map_or_else(dash, |r| number::percent(r.utilisation)),
+        rates.map_or_else(dash, |r| utilisation(device, r.utilisation)),
         p50,
         p99,
         temperature,
         used,
         link,
     ]))
+}
+
+/// Marked where the kernel counts idle time as busy.
+fn utilisation(device: &DeviceView, share: f64) -> String {
+    let mark = if device.io_time_reliable { "" } else { "?" };
+    format!("{}{mark}", number::percent(share))
 }
 
 pub(super) fn condition(page: &SmartHealth) -> (String, String) {

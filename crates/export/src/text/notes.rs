@@ -88,6 +88,9 @@ fn of_device(page: &Page<'_>, device: &DeviceView) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if !device.io_time_reliable && device.rates.is_some() {
+        notes.push(unreliable(page));
+    }
     let probe = &device.probe;
     // Why nothing is probed at all is said once, elsewhere.
     let at_all = view.agent.probes_off.is_none();
@@ -110,6 +113,15 @@ fn of_device(page: &Page<'_>, device: &DeviceView) -> Vec<String> {
         notes.push(format!("probe: {count} reads failed in the last hour: {error}"));
     }
     notes
+}
+
+/// Why a utilisation is marked.
+fn unreliable(page: &Page<'_>) -> String {
+    let kernel = page.view.host.info.fresh().and_then(|info| info.kernel.as_deref());
+    let kernel = kernel.map(|release| format!(" {}", line::clean(release))).unwrap_or_default();
+    format!(
+        "util? is unreliable: kernel{kernel} with scheduler none counts idle time as busy; judge by await and queue"
+    )
 }
 
 fn skip(reason: SkipReason, count: u64) -> String {

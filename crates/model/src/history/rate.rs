@@ -14,6 +14,7 @@ pub struct CounterHistory {
     counters: ExtendedCounters,
     at: Option<(BootTime, BootTime)>,
     rates: Option<IoRates>,
+    completed_queue: f64,
     completion: Option<BootTime>,
     resets: u64,
 }
@@ -30,7 +31,11 @@ impl CounterHistory {
         let first = before.is_none();
         self.at = Some(at);
         self.rates = match (&step, before) {
-            (Step::Whole(delta), Some(before)) => rates(delta, middle(at).since(middle(before))),
+            (Step::Whole(delta), Some(before)) => {
+                let interval = middle(at).since(middle(before));
+                self.completed_queue = completed_queue(delta, interval);
+                rates(delta, interval)
+            }
             _ => None,
         };
         match step {
@@ -52,6 +57,12 @@ impl CounterHistory {
     /// Rates over the newest interval.
     pub const fn rates(&self) -> Option<IoRates> {
         self.rates
+    }
+
+    /// The same with a queue that is worked out from the times of completed requests (Little's law), for kernels whose
+    /// `time_in_queue` cannot be used.
+    pub fn rates_by_completion(&self) -> Option<IoRates> {
+        self.rates.map(|rates| IoRates { queue: self.completed_queue, ..rates })
     }
 
     /// End of the newest sample that showed a completion, or of the first sample.
@@ -98,6 +109,17 @@ fn rates(delta: &DiskCounters, interval: Duration) -> Option<IoRates> {
         queue: number(delta.weighted_time_ms) / 1000.0 / seconds,
         utilisation: (number(delta.io_time_ms) / 1000.0 / seconds).min(1.0),
     })
+}
+
+/// Mean requests in flight by the times of those that completed within `interval`; 0 when no time passed.
+fn completed_queue(delta: &DiskCounters, interval: Duration) -> f64 {
+    if interval.is_zero() {
+        return 0.0;
+    }
+    let discards = delta.discards.map_or(0, |discards| discards.time_ms);
+    let flushes = delta.flushes.map_or(0, |flushes| flushes.time_ms);
+    let all = [delta.reads.time_ms, delta.writes.time_ms, discards, flushes];
+    number(all.into_iter().fold(0, u64::saturating_add)) / 1000.0 / interval.as_secs_f64()
 }
 
 fn await_seconds(delta: &Direction) -> Option<f64> {
@@ -156,6 +178,9 @@ mod tests {
         assert!((rates.utilisation - 0.3).abs() < 1e-12);
         assert_eq!(rates.flushes_per_second, Some(50.0));
         assert_eq!(rates.discards_per_second, None);
+        let by_completion = history.rates_by_completion().unwrap();
+        assert!((by_completion.queue - 0.2).abs() < 1e-12, "500 reads of 2 ms within 5 s");
+        assert_eq!(IoRates { queue: rates.queue, ..by_completion }, rates);
     }
 
     #[test]
@@ -235,6 +260,7 @@ mod tests {
                         rates.flushes_per_second, Some(rates.read_bytes_per_second),
                         Some(rates.written_bytes_per_second), rates.read_await_seconds, rates.write_await_seconds,
                         Some(rates.queue), Some(rates.utilisation),
+                        history.rates_by_completion().map(|rates| rates.queue),
                     ];
                     for rate in all.into_iter().flatten() {
                         prop_assert!(rate.is_finite() && rate >= 0.0);
