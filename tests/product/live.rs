@@ -12,6 +12,7 @@ mod live_hung;
 mod live_load;
 mod live_plug;
 mod live_rights;
+mod live_ring;
 mod loop_device;
 
 #[path = "../../crates/export/tests/exposition/mod.rs"]

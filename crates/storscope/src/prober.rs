@@ -73,7 +73,8 @@ impl Adapter {
     /// The engine in use, and why it is not io_uring.
     pub(crate) fn engine(&self) -> (Engine, Option<String>) {
         let engine = self.prober.engine();
-        (engine.kind, engine.ring_refused.map(|errno| std::io::Error::from_raw_os_error(errno).to_string()))
+        let why = engine.ring_refused.map(std::io::Error::from_raw_os_error);
+        (engine.kind, why.map(|error| format!("io_uring is refused: {error}")))
     }
 
     /// Takes in one request.

@@ -204,11 +204,11 @@ pub(super) static GROUP: Group = Group {
             kind: Kind::Info,
             ..gauge(
                 "storscope_probe_engine_info",
-                "What reads the devices: `io_uring` or, where that is not allowed, `pread`.",
-                &["engine"],
+                "What reads the devices: `io_uring` or, where the kernel refuses that, `pread` with its reason.",
+                &["engine", "reason"],
                 |view, out| {
-                    if let Some((engine, _)) = &view.agent.engine {
-                        out.put(&[engine.as_str()], true);
+                    if let Some((engine, why)) = &view.agent.engine {
+                        out.put(&[engine.as_str(), why.as_deref().unwrap_or_default()], true);
                     }
                 },
             )
