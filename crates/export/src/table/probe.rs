@@ -27,32 +27,38 @@ fn reports(view: &View) -> impl Iterator<Item = (&str, &ProbeReport)> {
     })
 }
 
-fn by_op(report: &ProbeReport) -> impl Iterator<Item = (ProbeOp, Distribution)> {
+/// The ops that were read at all, each with its latencies on an idle and on a busy device.
+fn by_op(report: &ProbeReport) -> impl Iterator<Item = (ProbeOp, impl Iterator<Item = &Distribution> + Clone)> {
     ProbeOp::ALL.into_iter().filter_map(|op| {
-        let mut classes = report.classes.iter().filter(|class| class.op == op);
-        let mut all = classes.next()?.latencies.clone();
-        for class in classes {
-            all.add(&class.latencies);
-        }
-        Some((op, all))
+        let classes = report.classes.iter().filter(move |class| class.op == op).map(|class| &class.latencies);
+        classes.clone().next()?;
+        Some((op, classes))
     })
+}
+
+fn total<'r>(latencies: impl Iterator<Item = &'r Distribution>, of: fn(&Distribution) -> u64) -> u64 {
+    latencies.map(of).fold(0, u64::saturating_add)
 }
 
 /// Counts of the single buckets with their bounds in seconds, the infinite one last.
 #[expect(clippy::cast_precision_loss, reason = "bounds are below 2^53")]
-fn ladder(latencies: &Distribution) -> [(f64, u64); BUCKETS + 1] {
+fn ladder<'r>(latencies: impl Iterator<Item = &'r Distribution>) -> [(f64, u64); BUCKETS + 1] {
     let mut ladder = [(f64::INFINITY, 0); BUCKETS + 1];
-    let mut rest = latencies.buckets().iter().peekable();
     let mut bound_ns = FIRST_BOUND_NS;
-    for (step, (bound, count)) in ladder.iter_mut().enumerate() {
-        let last = step == BUCKETS;
-        if !last {
-            *bound = bound_ns as f64 / 1e9;
-        }
-        while let Some(bucket) = rest.next_if(|bucket| last || bucket.upper_ns <= bound_ns) {
-            *count = u64::saturating_add(*count, bucket.count);
-        }
+    for (bound, _) in ladder.iter_mut().take(BUCKETS) {
+        *bound = bound_ns as f64 / 1e9;
         bound_ns *= 2;
+    }
+    for distribution in latencies {
+        let mut rest = distribution.buckets().iter().peekable();
+        let mut bound_ns = FIRST_BOUND_NS;
+        for (step, (_, count)) in ladder.iter_mut().enumerate() {
+            let last = step == BUCKETS;
+            while let Some(bucket) = rest.next_if(|bucket| last || bucket.upper_ns <= bound_ns) {
+                *count = u64::saturating_add(*count, bucket.count);
+            }
+            bound_ns *= 2;
+        }
     }
     ladder
 }
@@ -60,8 +66,9 @@ fn ladder(latencies: &Distribution) -> [(f64, u64); BUCKETS + 1] {
 fn latency(view: &View, out: &mut Samples<'_, '_>) {
     for (device, report) in reports(view) {
         for (op, latencies) in by_op(report) {
-            let sum = Duration::from_nanos(latencies.sum_ns()).as_secs_f64();
-            out.put_histogram(&[device, op.as_str()], sum, latencies.count(), &ladder(&latencies));
+            let sum = Duration::from_nanos(total(latencies.clone(), Distribution::sum_ns)).as_secs_f64();
+            let count = total(latencies.clone(), Distribution::count);
+            out.put_histogram(&[device, op.as_str()], sum, count, &ladder(latencies));
         }
     }
 }
@@ -77,11 +84,31 @@ pub(crate) fn window_name(window: Duration) -> String {
 }
 
 fn windows(view: &View, mut put: impl FnMut(&str, &str, &str, &ProbeWindow)) {
+    let mut names = Spelled::default();
     for device in &view.devices {
         for window in &device.probe.windows {
-            let name = window_name(window.window);
-            put(&device.state.device.name, window.op.as_str(), &name, window);
+            let name = names.of(window.window, window_name);
+            put(&device.state.device.name, window.op.as_str(), name, window);
         }
+    }
+}
+
+/// Values that many series have as a label, spelled once a scrape.
+struct Spelled<T>(Vec<(T, String)>);
+
+impl<T> Default for Spelled<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Copy + PartialEq> Spelled<T> {
+    fn of(&mut self, value: T, spell: impl FnOnce(T) -> String) -> &str {
+        let at = self.0.iter().position(|(known, _)| *known == value).unwrap_or_else(|| {
+            self.0.push((value, spell(value)));
+            self.0.len() - 1
+        });
+        &self.0[at].1
     }
 }
 
@@ -96,7 +123,7 @@ pub(super) static GROUP: Group = Group {
             kind: Kind::Histogram,
             ..gauge(
                 "storscope_probe_latency_seconds",
-                "Latency of probe reads; bounds from 8 µs, doubling, to 16.8 s.",
+                "Latency of probe reads; bounds from 8 µs, doubling, to 16.8 s. An `op` without any read is absent.",
                 &["device", "op"],
                 latency,
             )
@@ -106,9 +133,10 @@ pub(super) static GROUP: Group = Group {
             "Quantiles of probe reads at 1 % precision over windows of 1 min, 5 min and 1 h.",
             &["device", "op", "window", "q"],
             |view, out| {
+                let mut names = Spelled::default();
                 windows(view, |device, op, name, window| {
-                    for (q, seconds) in window.quantiles {
-                        out.put(&[device, op, name, &q.to_string()], seconds);
+                    for (q, seconds) in window.quantiles.iter().filter(|(_, seconds)| seconds.is_some()) {
+                        out.put(&[device, op, name, names.of(*q, |q| q.to_string())], *seconds);
                     }
                 });
             },
@@ -132,7 +160,7 @@ pub(super) static GROUP: Group = Group {
         counter("storscope_probe_reads_total", "Probe reads that gave data.", &["device", "op"], |view, out| {
             for (device, report) in reports(view) {
                 for (op, latencies) in by_op(report) {
-                    out.put(&[device, op.as_str()], latencies.count());
+                    out.put(&[device, op.as_str()], total(latencies, Distribution::count));
                 }
             }
         }),

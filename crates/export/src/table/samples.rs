@@ -114,16 +114,21 @@ impl<'e, 'd> Samples<'e, 'd> {
     pub fn put(&mut self, labels: &[&str], value: impl IntoValue) {
         if let Some(value) = value.into_value() {
             let names = self.metric.labels;
-            self.attempt(|encoder, kind| one(encoder, kind, &Labels { names, values: labels }, value));
+            self.attempt(|encoder, kind| {
+                one(encoder, kind, &Labels { names, values: labels, printable: false }, value)
+            });
         }
     }
 
     /// Puts one histogram: the counts of the single buckets, each with its upper bound; the last bound is infinite.
     pub fn put_histogram(&mut self, labels: &[&str], sum: f64, count: u64, buckets: &[(f64, u64)]) {
         let names = self.metric.labels;
+        // The labels stand in every line of the histogram.
+        let printable: Vec<Cow<'_, str>> = labels.iter().map(|value| printable(value)).collect();
+        let values: Vec<&str> = printable.iter().map(AsRef::as_ref).collect();
         self.attempt(|encoder, _| {
             encoder
-                .encode_family(&Labels { names, values: labels })?
+                .encode_family(&Labels { names, values: &values, printable: true })?
                 .encode_histogram::<NoLabelSet>(sum, count, buckets, None)
         });
     }
@@ -170,6 +175,8 @@ fn metric_type(metric: &Metric) -> MetricType {
 struct Labels<'a> {
     names: &'static [&'static str],
     values: &'a [&'a str],
+    /// The values are known to be printable.
+    printable: bool,
 }
 
 impl EncodeLabelSet for Labels<'_> {
@@ -182,7 +189,11 @@ impl EncodeLabelSet for Labels<'_> {
             let mut key = label.encode_label_key()?;
             key.write_str(name)?;
             let mut text = key.encode_label_value()?;
-            text.write_str(&printable(value))?;
+            if self.printable {
+                text.write_str(value)?;
+            } else {
+                text.write_str(&printable(value))?;
+            }
             text.finish()?;
         }
         Ok(())
