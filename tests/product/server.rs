@@ -3,7 +3,7 @@
 use crate::agent::{Agent, run, storscope, told};
 use crate::exchange;
 use crate::figures::Figures;
-use crate::made_up::{folder, small};
+use crate::made_up::{folder, sata, small};
 use nix::sys::signal::Signal;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,19 @@ fn every_mistake_of_a_configuration_is_told_at_once() {
     let (code, _, error) = told(&output);
     assert_eq!(code, Some(1));
     assert!(error.contains("/nowhere/storscope.toml"), "{error}");
+}
+
+#[test]
+fn a_hangup_looks_for_drives_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = write(dir.path(), "[periods]\ntick = \"1s\"\nrescan = \"1h\"\n");
+    let host = small();
+    let agent = Agent::replay(Path::new(folder(&host)), &["--config", file.to_str().unwrap()]);
+    agent.wait_figures("two devices", |figures| figures.find("storscope_devices", &[]) == Some(2.0));
+    sata(&host, 2, "sdb", "D2", true);
+    agent.signal(Signal::SIGHUP);
+    let figures = agent.wait_figures("the third", |figures| figures.find("storscope_devices", &[]) == Some(3.0));
+    assert!(figures.labels("storscope_device_info", "device").contains(&"sdb"));
 }
 
 #[test]

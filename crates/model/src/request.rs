@@ -1,4 +1,4 @@
-//! The closed set of things that the state tells collector and prober: numbers and identities, no path, no opcode.
+//! The closed set of things that the state tells the prober: numbers and identities, no path, no opcode.
 
 use crate::device::DevNum;
 use crate::identity::DeviceId;
@@ -30,6 +30,4 @@ pub struct ProbeTarget {
 pub enum Request {
     /// The devices to probe from now on; all others are left alone.
     ProbeTargets(Vec<ProbeTarget>),
-    /// Scan for devices now.
-    Rescan,
 }

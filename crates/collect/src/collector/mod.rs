@@ -213,12 +213,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Scans for devices soon.
-    pub fn rescan(&self) {
-        self.pool.change(vec![Change::Hasten(Job::host(Source::Discovery))]);
-    }
-
-    /// Takes up new periods and another selection; what drives refused and the agent's counts stay.
+    /// Takes up new periods and another selection, and scans for devices soon; what drives refused and the agent's counts
+    /// stay.
     pub fn reconfigure(&self, settings: CollectorSettings) {
         let mut current = self.host.current();
         current.periods = Arc::new(settings.periods);

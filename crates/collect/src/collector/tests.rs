@@ -10,6 +10,13 @@ use storscope_model::outbox::Outbox;
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
+impl Collector {
+    /// Scans for devices soon, as after a uevent.
+    fn rescan(&self) {
+        self.pool.change(vec![Change::Hasten(Job::host(Source::Discovery))]);
+    }
+}
+
 /// A captured host with one SATA disk and one NVMe controller of which only pages are known.
 fn captured(dir: &Path) -> Root {
     let root = Root::captured(dir);

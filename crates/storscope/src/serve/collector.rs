@@ -1,4 +1,4 @@
-//! The collector's end of a socket pair.
+//! The collector, as the configuration asks for it.
 
 use super::pipe::Sender;
 use crate::config::Config;
@@ -8,11 +8,10 @@ use std::sync::atomic::Ordering;
 use storscope_collect::collector::{AgentCounts, Collector};
 use storscope_collect::root::Root;
 use storscope_drive::Refusals;
-use storscope_model::request::Request;
 
-/// A running collector, fed by requests.
+/// A running collector.
 pub(super) struct Adapter {
-    collector: Arc<Collector>,
+    collector: Collector,
     counts: Arc<AgentCounts>,
 }
 
@@ -24,17 +23,8 @@ impl Adapter {
     pub(super) fn start(root: Root, config: &Config, refusals: Refusals, sender: Arc<Sender>) -> anyhow::Result<Self> {
         let counts = Arc::new(AgentCounts::default());
         let settings = settings::collector(config, refusals, Arc::clone(&counts))?;
-        let collector = Arc::new(Collector::start(root, settings, sender)?);
+        let collector = Collector::start(root, settings, sender)?;
         Ok(Self { collector, counts })
-    }
-
-    /// What takes in requests.
-    pub(super) fn requests(&self) -> impl FnMut(Request) + Send + 'static {
-        let collector = Arc::clone(&self.collector);
-        move |request| match request {
-            Request::Rescan => collector.rescan(),
-            Request::ProbeTargets(_) => {}
-        }
     }
 
     /// Brings the counts that the agent keeps itself up to date.
@@ -43,7 +33,7 @@ impl Adapter {
         self.counts.events_superseded.store(superseded, Ordering::Relaxed);
     }
 
-    /// Takes up new periods and another selection.
+    /// Takes up new periods and another selection, and looks for devices again.
     ///
     /// # Errors
     /// A pattern that cannot be used.
