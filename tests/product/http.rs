@@ -6,6 +6,7 @@ use crate::figures::Figures;
 use crate::made_up;
 use flate2::read::GzDecoder;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 
 fn agent(more: &[&str]) -> (crate::fixture::Host, Agent) {
     let host = made_up::small();
@@ -259,7 +260,7 @@ fn connections_past_the_limit_are_told_so_and_room_comes_back() {
 
 #[test]
 fn who_sends_no_whole_head_is_left_after_the_time_limit() {
-    let (_folder, file) = config("[http]\ntimeout = \"1s\"\n");
+    let (_folder, file) = config("[http]\ntimeout = \"1s\"\nkeep_alive = \"2s\"\n");
     let (_host, agent) = agent(&["--config", &file]);
     for part in
         [&b""[..], b"GET /metr", b"GET / HTTP/1.1\r\nHost: a\r\nX: ", b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /"]
@@ -273,4 +274,35 @@ fn who_sends_no_whole_head_is_left_after_the_time_limit() {
         assert!(statuses.iter().all(|status| *status == 408 || whole && *status == 200), "{statuses:?}");
     }
     assert_eq!(exchange::get(agent.address(), "/healthz").status, 200);
+}
+
+/// One request on a connection that is kept, which must be answered.
+fn asked(stream: &mut TcpStream) {
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut got = [0; 512];
+    let length = stream.read(&mut got).unwrap();
+    assert!(got[..length].starts_with(b"HTTP/1.1 200"), "{:?}", String::from_utf8_lossy(&got[..length]));
+}
+
+#[test]
+fn an_idle_connection_outlives_the_time_limit_of_a_head() {
+    let (_folder, file) = config("[http]\ntimeout = \"1s\"\nkeep_alive = \"1h\"\n");
+    let (_host, agent) = agent(&["--config", &file]);
+    let (mut idle, mut slow) = (connect(agent.address()), connect(agent.address()));
+    asked(&mut idle);
+    asked(&mut slow);
+    slow.write_all(b"GET /metr").unwrap();
+    // Ends only because the agent closes: more than the time limit after the other one was heard of.
+    assert_eq!(rest(&mut slow), b"");
+    asked(&mut idle);
+    asked(&mut idle);
+}
+
+#[test]
+fn an_idle_connection_ends_after_its_time() {
+    let (_folder, file) = config("[http]\nkeep_alive = \"1s\"\n");
+    let (_host, agent) = agent(&["--config", &file]);
+    let mut idle = connect(agent.address());
+    asked(&mut idle);
+    assert_eq!(rest(&mut idle), b"");
 }

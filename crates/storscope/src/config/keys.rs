@@ -188,6 +188,13 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| spell_text(&spell_duration(config.http.timeout)),
     },
     Key {
+        path: "http.keep_alive",
+        form: "duration",
+        doc: "Longest time a connection may idle between two requests: more than the time between two scrapes saves the next one a connection.",
+        set: |config, given| value::duration(given, SECOND, HOUR).map(|limit| config.http.keep_alive = limit),
+        get: |config| spell_text(&spell_duration(config.http.keep_alive)),
+    },
+    Key {
         path: "log.level",
         form: "\"error\", \"warn\", \"info\" or \"debug\"",
         doc: "Least severe level that is logged. `info` logs transitions, never every tick.",

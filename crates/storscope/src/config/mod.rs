@@ -108,6 +108,8 @@ pub(crate) struct Http {
     pub(crate) max_header_bytes: usize,
     /// Longest time to send a request head, and to take an answer.
     pub(crate) timeout: Duration,
+    /// Longest time between two requests on one connection.
+    pub(crate) keep_alive: Duration,
 }
 
 /// Least severe level that is logged.
@@ -146,7 +148,12 @@ impl Default for Config {
                 max_share: 0.005,
                 deadline: Duration::from_secs(10),
             },
-            http: Http { max_connections: 256, max_header_bytes: 16 << 10, timeout: Duration::from_secs(10) },
+            http: Http {
+                max_connections: 256,
+                max_header_bytes: 16 << 10,
+                timeout: Duration::from_secs(10),
+                keep_alive: Duration::from_secs(180),
+            },
             log_level: LogLevel::Info,
         }
     }

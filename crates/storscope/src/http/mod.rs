@@ -2,6 +2,7 @@
 
 mod answer;
 mod cache;
+mod head;
 mod negotiate;
 mod patience;
 mod requests;
@@ -11,9 +12,11 @@ pub(crate) use requests::Requests;
 
 use crate::config::Http;
 use axum::Router;
+use head::{HeadTimer, Heard};
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use patience::Patience;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,12 +61,6 @@ pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 
 /// Accepts connections until the task is dropped.
 pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Http, permits: Arc<Semaphore>) {
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.timeout)
-        .max_buf_size(limits.max_header_bytes)
-        .max_headers(MAX_HEADERS);
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -78,8 +75,14 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Http, p
             continue;
         };
         let service = TowerToHyperService::new(router.clone());
-        let stream = TokioIo::new(patience::Patience::new(stream, limits.timeout));
-        let connection = builder.serve_connection(stream, service);
+        let heard = Heard::default();
+        let stream = TokioIo::new(Patience::new(stream, limits.timeout, Arc::clone(&heard)));
+        let connection = http1::Builder::new()
+            .timer(HeadTimer::new(heard, limits.timeout, limits.keep_alive))
+            .header_read_timeout(limits.timeout)
+            .max_buf_size(limits.max_header_bytes)
+            .max_headers(MAX_HEADERS)
+            .serve_connection(stream, service);
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "connection ended");

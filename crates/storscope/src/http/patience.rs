@@ -1,8 +1,11 @@
-//! A stream whose writes give up: a client that does not take its answer must not hold a connection for ever.
+//! A stream whose writes give up: a client that does not take its answer must not hold a connection for ever. It also notes
+//! when something was read.
 
+use super::head::Heard;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -13,12 +16,13 @@ pub(super) struct Patience<S> {
     inner: S,
     limit: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
+    heard: Heard,
 }
 
 impl<S> Patience<S> {
-    /// Gives up a write that makes no progress for `limit`.
-    pub(super) const fn new(inner: S, limit: Duration) -> Self {
-        Self { inner, limit, waiting: None }
+    /// Gives up a write that makes no progress for `limit`; `heard` is set with every byte that is read.
+    pub(super) const fn new(inner: S, limit: Duration, heard: Heard) -> Self {
+        Self { inner, limit, waiting: None, heard }
     }
 
     fn judge<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -41,7 +45,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let result = Pin::new(&mut self.inner).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.heard.store(true, Ordering::Relaxed);
+        }
+        result
     }
 }
 
