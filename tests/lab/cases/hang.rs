@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the drive hangs once the agent has said so.
-const HANG: Duration = Duration::from_secs(20);
+const HANG: Duration = Duration::from_secs(60);
 /// Probe deadline, a few bursts, and a tick.
 const FOUND_WITHIN: Duration = Duration::from_secs(40);
 /// The analysis waits 30 s before a full queue is a hang.

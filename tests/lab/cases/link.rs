@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Two link periods of the lab's configuration, the rule's own persistence, and a tick.
 const SOON: Duration = Duration::from_secs(20);
+/// Reads of the link until a downgrade is a finding: two, and two for the moments of looking.
+const MOST_READS: f64 = 4.0;
 
 pub(super) fn equal_to_sysfs(rig: &Rig) -> Result<()> {
     rig.eventually(SOON, |scrape| compare(rig, scrape))
@@ -39,6 +41,14 @@ fn compare(rig: &Rig, scrape: &Scrape) -> Result<()> {
             let truth: f64 = read(&format!("{file}_link_width"))?.parse()?;
             same(&format!("{file} width of {controller}"), &scrape.value(width, &labels)?, &truth)?;
         }
+        let status = rig.guest().sh(&format!("lspci -vv -s {} | grep LnkSta:", nvme.address))?;
+        let speed = scrape.value("storscope_pcie_link_speed_transfers_per_second", &labels)? / 1e9;
+        let width = scrape.value("storscope_pcie_link_width_lanes", &labels)?;
+        // What follows a value says how it compares with the capability.
+        let words: Vec<&str> = status.split([' ', ',', '\t']).collect();
+        let told = [format!("{speed}GT/s"), format!("x{width}")];
+        let agrees = told.iter().all(|value| words.contains(&value.as_str()));
+        ensure!(agrees, "{controller}: the agent says {told:?}, lspci {status}");
         ensure!(
             scrape.value("storscope_pcie_link_changes_total", &labels)? == 0.0,
             "{controller}: changes without any"
@@ -56,9 +66,20 @@ fn transfers(text: &str) -> Result<f64> {
 pub(super) fn downgrade(rig: &Rig) -> Result<()> {
     let sick = rig.nvme(NVME_FREE)?.controller;
     let others = [rig.nvme(NVME_CRYPT)?.controller, rig.nvme(NVME_SWITCHED)?.controller];
+    // The link must have been seen at full width.
+    let reads = |scrape: &Scrape| {
+        scrape.value("storscope_source_reads_total", &[("controller", &sick), ("source", "pcie_link")])
+    };
+    rig.eventually(SOON, |scrape| {
+        ensure!(reads(scrape)? >= 2.0, "the link was not read twice");
+        Ok(())
+    })?;
     let fault = rig.link(NVME_FREE, LinkSpeed::Gt8, 2)?;
+    let reads_before = reads(&rig.scrape()?)?;
     rig.eventually(SOON, |scrape| {
         found(scrape, &sick)?;
+        let needed = reads(scrape)? - reads_before;
+        ensure!(needed <= MOST_READS, "the finding took {needed} reads of the link");
         let labels = [("controller", sick.as_str())];
         same(
             "speed",
@@ -88,7 +109,17 @@ pub(super) fn downgrade(rig: &Rig) -> Result<()> {
     rig.eventually(SOON, |scrape| {
         ensure!(found(scrape, &sick).is_err(), "the finding did not end");
         same("expected width", &scrape.value("storscope_pcie_link_width_lanes", &[("controller", &sick)])?, &4.0)
-    })
+    })?;
+    // Its whole course stays on the page for a while.
+    let closed = rig.json("/status.json")?;
+    let closed = closed["closed"].as_array().and_then(|all| {
+        all.iter()
+            .find(|finding| finding["rule"] == super::rule::LINK_DOWNGRADED && finding["controller"] == sick.as_str())
+    });
+    let closed = closed.context("the ended finding is not on /status.json")?;
+    let time = |field: &str| closed[field].as_str().with_context(|| format!("no {field}: {closed}"));
+    ensure!(time("since")? < time("ended")?, "no duration: {closed}");
+    Ok(())
 }
 
 /// Whether a downgrade of this controller's link is an open finding.

@@ -2,6 +2,7 @@
 //! what was expected and what was found.
 
 mod answers;
+mod capture;
 mod controller;
 mod hang;
 mod hotplug;
@@ -19,6 +20,8 @@ use super::rig::Rig;
 use anyhow::{Result, bail};
 use std::fmt::Debug;
 
+/// As the usual one, with the device that delays its requests besides.
+const DELAYED: &str = include_str!("../delayed-device.toml");
 /// As the usual one, with few reads, so that slow ones are soon the most.
 const SPARSE: &str = include_str!("../sparse-probes.toml");
 const BOTH: &[Layout] = &[Layout::Multipath, Layout::Classic];
@@ -34,6 +37,8 @@ pub(crate) struct Case {
     pub(crate) layouts: &'static [Layout],
     /// Whether it needs a fault to pass.
     pub(crate) fault: bool,
+    /// Whether it takes a minute or more.
+    pub(crate) long: bool,
     /// The agent's configuration.
     pub(crate) configuration: &'static str,
     /// The case.
@@ -46,11 +51,11 @@ const fn healthy(
     layouts: &'static [Layout],
     run: fn(&Rig) -> Result<()>,
 ) -> Case {
-    Case { name, shows, layouts, fault: false, configuration: USUAL, run }
+    Case { name, shows, layouts, fault: false, long: false, configuration: USUAL, run }
 }
 
 const fn faulty(name: &'static str, shows: &'static str, run: fn(&Rig) -> Result<()>) -> Case {
-    Case { name, shows, layouts: DEFAULT, fault: true, configuration: USUAL, run }
+    Case { name, shows, layouts: DEFAULT, fault: true, long: false, configuration: USUAL, run }
 }
 
 /// Every case, in the order in which they run.
@@ -61,6 +66,10 @@ pub(crate) const ALL: &[Case] = &[
     healthy("smart", "the SMART log as nvme smart-log says", BOTH, smart::equal_to_the_tool),
     healthy("link", "links as sysfs says; a slot-limited drive is no alarm", DEFAULT, link::equal_to_sysfs),
     healthy("load", "rates under load as iostat says over the same interval", BOTH, load::equal_to_iostat),
+    Case {
+        configuration: DELAYED,
+        ..healthy("probe-p50", "the median of a delaying device as fio says", DEFAULT, probe::equal_to_fio)
+    },
     healthy("probes", "every device is read, 4 KiB and zoned ones too, without an error", BOTH, probe::every_device),
     faulty("link-downgrade", "a downgraded link is a finding on that drive only, and ends", link::downgrade),
     faulty("link-flapping", "a link that goes up and down is found to", link::flapping),
@@ -73,12 +82,27 @@ pub(crate) const ALL: &[Case] = &[
         ..faulty("latency", "a slowed drive shows in quantiles and histogram, others do not", probe::latency)
     },
     faulty("read-errors", "failed reads are counted and found; other sources go on", probe::read_errors),
-    faulty("hang", "one hanging drive costs its own data only", hang::free_tags),
-    faulty("hang-full-queue", "a hang with every tag taken is seen without another read", hang::full_queue),
-    faulty("hot-plug", "50 cycles leak nothing", hotplug::cycles),
+    Case { long: true, ..faulty("hang", "one hanging drive costs its own data only", hang::free_tags) },
+    Case {
+        long: true,
+        ..faulty("hang-full-queue", "a hang with every tag taken is seen without another read", hang::full_queue)
+    },
+    Case { long: true, ..faulty("hot-plug", "50 cycles leak nothing", hotplug::cycles) },
+    faulty(
+        "hot-plug-in-flight",
+        "a drive that goes with a read and a command outstanding leaves nothing",
+        hotplug::in_flight,
+    ),
     faulty("hot-plug-identity", "identity follows the drive, not the name", hotplug::identity),
     faulty("reset", "resets while the drive is asked leave it live and asked", controller::reset),
-    healthy("observer", "polling leaves the error log alone; commands are counted", DEFAULT, controller::observed),
+    faulty("not-live", "a controller that is not live gets no command, and is said not to be", controller::not_live),
+    healthy(
+        "observer",
+        "only what the drive declares is asked; every command is counted",
+        DEFAULT,
+        controller::observed,
+    ),
+    healthy("polls", "1,000 rounds of questions leave the error log alone", DEFAULT, controller::thousand_polls),
     healthy(
         "unprivileged",
         "without rights what is readable is served, what is missing named",
@@ -86,6 +110,13 @@ pub(crate) const ALL: &[Case] = &[
         rights::unprivileged,
     ),
     healthy("as-shipped", "with exactly the documented capabilities everything works", DEFAULT, rights::as_shipped),
+    healthy(
+        "capture",
+        "a capture of the host shows the same drives, under other identities",
+        BOTH,
+        capture::round_trip,
+    ),
+    healthy("doctor", "doctor has nothing to say as root and names what lesser users lack", DEFAULT, capture::doctor),
     healthy(
         "no-io-uring",
         "where io_uring is forbidden pread takes over and says so",

@@ -5,7 +5,9 @@ use super::super::guest::eventually;
 use super::super::rig::Rig;
 use super::super::scrape::Scrape;
 use super::super::topology::serial::{NVME_CRYPT, NVME_FREE};
+use super::same;
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::time::Duration;
 
 /// Enough for a few bursts on every device.
@@ -14,6 +16,13 @@ const FEW_BURSTS: Duration = Duration::from_secs(30);
 const WINDOW: Duration = Duration::from_secs(75);
 /// How many times slower a throttled drive must look.
 const SLOWER: f64 = 10.0;
+/// What an unrecovered read error ends with: ENODATA, the kernel's for a medium error (block/blk-core.c).
+const MEDIUM_ERROR: &str = "61";
+/// The device-mapper device that delays every request, and by how much in seconds (see the guest's stacks).
+const DELAYED: &str = "labdelay";
+const DELAY_SECONDS: f64 = 0.02;
+/// How far apart the two medians may be, as a share.
+const MEDIANS_APART: f64 = 0.25;
 /// I/Os a second of a throttled drive.
 const THROTTLED_IOPS: u32 = 20;
 
@@ -65,6 +74,12 @@ pub(super) fn latency(rig: &Rig) -> Result<()> {
         ensure!(other < before * SLOWER, "p50 of {well} rose to {other} s as well");
         Ok(())
     })?;
+    // The page's row shows it too: the tenth column, in milliseconds by now.
+    let page = rig.guest().body("/status")?;
+    let row = page.lines().find(|line| line.split_whitespace().next() == Some(sick.as_str()) && line.contains("50C"));
+    let shown = row.and_then(|row| row.split_whitespace().nth(9)).with_context(|| format!("no row {sick}:\n{page}"))?;
+    let shown = shown.strip_suffix("ms").with_context(|| format!("p50 of {sick} is shown as {shown}"))?;
+    ensure!(shown.parse::<f64>()? / 1e3 >= before * SLOWER, "/status shows a p50 of {shown} ms, was {before} s");
     fault.release()?;
     let slow = reads_over(&rig.scrape()?, &sick)?;
     rig.eventually(FEW_BURSTS, |scrape| {
@@ -73,6 +88,23 @@ pub(super) fn latency(rig: &Rig) -> Result<()> {
         ensure!(now.1 - slow.1 <= (now.0 - slow.0) / 2.0, "still slow: {slow:?} to {now:?}");
         Ok(())
     })
+}
+
+/// The median of the agent's reads is that of fio(1) on the same device. It is compared where the device decides it: on a
+/// bare emulated drive software does, and fio against itself with and without pauses is apart by a factor of six.
+pub(super) fn equal_to_fio(rig: &Rig) -> Result<()> {
+    let device = rig.guest().sh(&format!("dmsetup info -c --noheadings -o blkdevname {DELAYED}"))?;
+    let agent = rig.eventually(FEW_BURSTS, |scrape| median(scrape, &device))?;
+    let report = rig.guest().sh(&format!(
+        "fio --name=one --filename=/dev/{device} --rw=randread --bs=4k --direct=1 --ioengine=io_uring --iodepth=1 \
+         --time_based --runtime=8 --lat_percentiles=1 --output-format=json"
+    ))?;
+    let report: Value = serde_json::from_str(&report).context("fio")?;
+    let truth =
+        report["jobs"][0]["read"]["lat_ns"]["percentile"]["50.000000"].as_f64().context("fio: no median")? / 1e9;
+    ensure!(truth >= DELAY_SECONDS, "fio's median is {truth} s: the device does not delay");
+    ensure!((agent / truth - 1.0).abs() <= MEDIANS_APART, "p50 of {device}: the agent says {agent} s, fio {truth} s");
+    Ok(())
 }
 
 /// Median of a device's reads over the last minute.
@@ -100,13 +132,26 @@ pub(super) fn read_errors(rig: &Rig) -> Result<()> {
     let failed = |scrape: &Scrape| -> f64 {
         scrape.all("storscope_probe_errors_total", &[("device", &device)]).iter().map(|series| series.value).sum()
     };
+    let by_errno = |scrape: &Scrape, errno: &str| {
+        scrape.value("storscope_probe_errors_total", &[("device", &device), ("errno", errno)])
+    };
     let fault = rig.read_errors(NVME_FREE)?;
     rig.eventually(FEW_BURSTS, |scrape| {
         ensure!(failed(scrape) > 0.0, "no failed read of {device}");
+        same("failed reads, all by errno ENODATA", &by_errno(scrape, MEDIUM_ERROR)?, &failed(scrape))?;
         let labels = [("rule", "probe_errors"), ("device", &device)];
         ensure!(!scrape.all("storscope_finding", &labels).is_empty(), "no finding probe_errors on {device}");
-        let labels = [("controller", drive.controller.as_str()), ("source", "smart_health")];
-        ensure!(scrape.value("storscope_source_up", &labels)? == 1.0, "its SMART log is gone as well");
+        for source in ["smart_health", "error_log", "pcie_link", "controller_state"] {
+            let labels = [("controller", drive.controller.as_str()), ("source", source)];
+            ensure!(scrape.value("storscope_source_up", &labels)? == 1.0, "{source} of the drive is gone as well");
+        }
+        for source in ["diskstats", "queue"] {
+            let labels = [("device", device.as_str()), ("source", source)];
+            ensure!(scrape.value("storscope_source_up", &labels)? == 1.0, "{source} of the drive is gone as well");
+        }
+        let others = scrape.all("storscope_probe_errors_total", &[]);
+        let others = others.iter().filter(|series| series.label("device") != device && series.value > 0.0).count();
+        ensure!(others == 0, "reads of {others} other devices fail as well");
         Ok(())
     })?;
     fault.release()?;

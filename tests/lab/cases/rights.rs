@@ -3,7 +3,7 @@
 use super::super::agent::Run;
 use super::super::rig::Rig;
 use super::super::topology::serial::NVME_FREE;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -13,9 +13,10 @@ const NOBODY: &str =
 /// The same with the group that a udev rule gives the devices.
 const IN_GROUP: &str =
     "setpriv --reuid 65534 --regid 65534 --groups 6 --no-new-privs --inh-caps=-all --bounding-set=-all";
-/// The same with the capabilities of the shipped unit.
-const AS_SHIPPED: &str = "setpriv --reuid 65534 --regid 65534 --groups 6 --inh-caps=-all,+sys_admin,+sys_rawio,+syslog \
-                          --ambient-caps=-all,+sys_admin,+sys_rawio,+syslog --bounding-set=-all,+sys_admin,+sys_rawio,+syslog";
+/// What says which capabilities a lesser user needs.
+const README: &str = include_str!("../../../README.md");
+/// How the sentence begins that names them.
+const NEEDED: &str = "What a lesser user needs:";
 
 /// What a udev rule does.
 const GIVE_DEVICES_TO_GROUP: &str =
@@ -47,6 +48,16 @@ pub(super) fn unprivileged(rig: &Rig) -> Result<()> {
     denied("CAP_SYS_ADMIN")
 }
 
+/// The capabilities that README names, as setpriv(1) writes them.
+fn documented() -> Result<Vec<String>> {
+    let (_, sentence) = README.split_once(NEEDED).context("README does not say what a lesser user needs")?;
+    let sentence = sentence.split_once(". ").map_or(sentence, |(sentence, _)| sentence);
+    let words = sentence.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+    let names: Vec<String> = words.filter_map(|word| word.strip_prefix("CAP_")).map(str::to_lowercase).collect();
+    ensure!(!names.is_empty(), "README names no capability: {sentence}");
+    Ok(names)
+}
+
 fn restart(rig: &Rig, prefix: &str) -> Result<()> {
     rig.agent.stop()?;
     rig.agent.start(Run { prefix, ..Run::default() })
@@ -54,7 +65,16 @@ fn restart(rig: &Rig, prefix: &str) -> Result<()> {
 
 pub(super) fn as_shipped(rig: &Rig) -> Result<()> {
     rig.guest().sh(GIVE_DEVICES_TO_GROUP)?;
-    restart(rig, AS_SHIPPED)?;
+    let capabilities = documented()?;
+    let sets: Vec<String> = ["inh-caps", "ambient-caps", "bounding-set"]
+        .into_iter()
+        .map(|set| format!("--{set}=-all{}", capabilities.iter().map(|name| format!(",+{name}")).collect::<String>()))
+        .collect();
+    restart(rig, &format!("setpriv --reuid 65534 --regid 65534 --groups 6 --no-new-privs {}", sets.join(" ")))?;
+    let held = rig.guest().sh("grep CapEff /proc/$(cat /run/storscope/pid)/status")?;
+    let held = held.split_whitespace().last().and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let held = held.context("no CapEff")?;
+    ensure!(held.count_ones() as usize == capabilities.len(), "holds {held:#x}, documented {capabilities:?}");
     rig.eventually(SOON, |scrape| {
         let down: Vec<_> =
             scrape.all("storscope_source_up", &[]).into_iter().filter(|series| series.value == 0.0).collect();

@@ -20,6 +20,8 @@ const FLAGS: [(u8, &str); 4] = [
 /// Two SMART periods of the lab's configuration, and a tick.
 const SOON: Duration = Duration::from_secs(12);
 
+/// Reads that the agent's own probes may add between its read of the log and the tool's: two SMART periods' worth.
+const PROBES_BETWEEN: f64 = 160.0;
 /// 0 °C in kelvin, as the standard rounds it.
 const FREEZING: f64 = 273.0;
 
@@ -28,8 +30,50 @@ pub(super) fn equal_to_the_tool(rig: &Rig) -> Result<()> {
         let name = nvme.controller.as_str();
         // The tool's own I/O may move a counter between the two reads.
         rig.eventually(SOON, |scrape| compare(rig, scrape, name))?;
+        // smartctl does not know the kernel's own target.
+        if !nvme.address.is_empty() {
+            rig.eventually(SOON, |scrape| compare_with_smartctl(rig, scrape, name))?;
+        }
     }
     Ok(())
+}
+
+fn compare_with_smartctl(rig: &Rig, scrape: &Scrape, controller: &str) -> Result<()> {
+    let report = rig.guest().sh(&format!("smartctl --json --all /dev/{controller}"))?;
+    let report: Value = serde_json::from_str(&report).context("smartctl")?;
+    let log = &report["nvme_smart_health_information_log"];
+    let exact = [
+        ("storscope_nvme_percentage_used_ratio", "percentage_used", 0.01),
+        ("storscope_nvme_available_spare_ratio", "available_spare", 0.01),
+        // Thousands of 512 bytes.
+        ("storscope_nvme_data_read_bytes_total", "data_units_read", 512_000.0),
+        ("storscope_nvme_data_written_bytes_total", "data_units_written", 512_000.0),
+        ("storscope_nvme_host_reads_total", "host_reads", 1.0),
+        ("storscope_nvme_host_writes_total", "host_writes", 1.0),
+        ("storscope_nvme_media_errors_total", "media_errors", 1.0),
+        ("storscope_nvme_warning_temperature_seconds_total", "warning_temp_time", 60.0),
+        ("storscope_nvme_critical_temperature_seconds_total", "critical_comp_time", 60.0),
+    ];
+    for (metric, field, unit) in exact {
+        let truth = log[field].as_f64().with_context(|| format!("smartctl: no {field}"))? * unit;
+        let told = scrape.all(metric, &[("controller", controller)]);
+        if field.starts_with("data_units") && truth == 0.0 {
+            // "Not reported", says the standard.
+            ensure!(told.is_empty(), "{controller} {metric}: {told:?} of an amount that is not reported");
+            continue;
+        }
+        // Probes go on between the two reads.
+        let moves = match field {
+            "host_reads" => PROBES_BETWEEN,
+            "data_units_read" => 2.0 * unit,
+            _ => 0.0,
+        };
+        let agent = scrape.value(metric, &[("controller", controller)])?;
+        ensure!((agent - truth).abs() <= moves + 1e-9, "{controller} {metric}: {agent}, smartctl says {truth}");
+    }
+    let labels = [("controller", controller), ("sensor", "composite")];
+    let truth = log["temperature"].as_f64().context("smartctl: no temperature")?;
+    same(&format!("temperature of {controller}"), &scrape.value("storscope_nvme_temperature_celsius", &labels)?, &truth)
 }
 
 fn compare(rig: &Rig, scrape: &Scrape, controller: &str) -> Result<()> {
@@ -103,7 +147,8 @@ pub(super) fn over_temperature(rig: &Rig) -> Result<()> {
     let labels = [("controller", controller.as_str()), ("flag", "temperature")];
     let bit = |expected: f64| {
         rig.eventually(SOON, |scrape| {
-            same("temperature bit", &scrape.value("storscope_nvme_critical_warning", &labels)?, &expected)
+            same("temperature bit", &scrape.value("storscope_nvme_critical_warning", &labels)?, &expected)?;
+            same("findings", &(warnings(scrape, &controller) as f64), &expected)
         })
     };
     let fault = rig.over_temperature(NVME_FREE)?;

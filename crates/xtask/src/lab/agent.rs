@@ -18,21 +18,27 @@ pub(crate) const USUAL: &str = include_str!("../../../../tests/lab/agent.toml");
 /// Where the guest keeps the agent: not on 9p, which must not decide how fast it answers.
 const BINARY: &str = "/run/storscope/storscope";
 
-/// Builds the agent without dynamic libraries, so that it runs in any guest; returns its path.
+/// Programs for the guest.
+pub(super) struct Programs {
+    /// The agent.
+    pub(super) agent: PathBuf,
+    /// Asks a drive as the agent does, as often as told.
+    pub(super) ask: PathBuf,
+}
+
+/// Builds the programs without dynamic libraries, so that they run in any guest.
 ///
 /// # Errors
 /// When the build fails.
-pub(super) fn build() -> Result<PathBuf> {
-    let mut cargo =
-        steps::cargo(&["build", "--profile", "lab", "--quiet", "--package", "storscope", "--target", TARGET]);
-    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static").stdin(Stdio::null());
-    steps::run(&mut cargo)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| steps::repository().join("target"), PathBuf::from);
-    let binary = target.join(TARGET).join("lab").join("storscope");
-    if !binary.is_file() {
-        bail!("{}: not built", binary.display());
+pub(super) fn build() -> Result<Programs> {
+    let folder = steps::target().join(TARGET).join("lab");
+    for what in [["--package", "storscope", "--bin", "storscope"], ["--package", "storscope-drive", "--example", "ask"]]
+    {
+        let mut cargo = steps::cargo(&["build", "--profile", "lab", "--quiet", "--target", TARGET]);
+        cargo.args(what).env("RUSTFLAGS", "-C target-feature=+crt-static").stdin(Stdio::null());
+        steps::run(&mut cargo)?;
     }
-    Ok(binary)
+    Ok(Programs { agent: folder.join("storscope"), ask: folder.join("examples").join("ask") })
 }
 
 /// The agent in one guest.

@@ -49,7 +49,7 @@ impl Drop for Fault<'_> {
 
 /// The faults of one guest. Without faults (`--no-fault`) every guard does nothing.
 impl Rig {
-    fn fault<'rig>(
+    pub(super) fn fault<'rig>(
         &'rig self,
         name: String,
         apply: impl FnOnce() -> Result<()>,

@@ -3,6 +3,7 @@
 mod agent;
 mod cache;
 mod drive;
+mod fabrics;
 mod fault;
 mod guest;
 mod initramfs;
@@ -21,6 +22,7 @@ mod topology;
 #[path = "../../../../tests/lab/cases/mod.rs"]
 mod cases;
 
+use crate::steps::Verdict;
 use anyhow::{Result, bail};
 use cache::Cache;
 use clap::Args;
@@ -47,16 +49,23 @@ pub(crate) struct LabArgs {
     list: bool,
 }
 
+impl LabArgs {
+    /// All fault cases without their faults.
+    pub(crate) fn without_faults() -> Self {
+        Self { no_fault: true, ..Self::default() }
+    }
+}
+
 /// Runs the lab.
 ///
 /// # Errors
 /// When a case fails, a name is unknown, or the emulator cannot be had where it must be (in CI).
-pub(crate) fn run(arguments: &LabArgs) -> Result<()> {
+pub(crate) fn run(arguments: &LabArgs) -> Result<Verdict> {
     if arguments.list {
         for case in cases::ALL {
             println!("{:<28} {}", case.name, case.shows);
         }
-        return Ok(());
+        return Ok(Verdict::Passed);
     }
     let unknown: Vec<&str> = arguments
         .cases
@@ -73,16 +82,16 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<()> {
         Err(error) if std::env::var_os("CI").is_some() => return Err(error.context("the lab cannot run")),
         Err(error) => {
             println!("lab: DID NOT RUN: {error:#}");
-            return Ok(());
+            return Ok(Verdict::NotRun);
         }
     };
-    let agent = agent::build()?;
+    let programs = agent::build()?;
     if arguments.shell {
         let layout = if arguments.classic { Layout::Classic } else { Layout::Multipath };
-        return session::shell(&sysroot, &agent, layout);
+        return session::shell(&sysroot, &programs, layout).map(|()| Verdict::Passed);
     }
     let options = Options { names: &arguments.cases, faults: !arguments.no_fault };
-    let outcomes = session::run(&sysroot, &agent, &options);
+    let outcomes = session::run(&sysroot, &programs, &options);
     let wrong: Vec<&str> = outcomes.iter().filter(|outcome| !outcome.as_wanted).map(Outcome::name).collect();
     match (wrong.as_slice(), arguments.no_fault) {
         ([], false) => println!("lab: {} cases pass", outcomes.len()),
@@ -90,5 +99,5 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<()> {
         (wrong, false) => bail!("lab: failed: {}", wrong.join(", ")),
         (wrong, true) => bail!("lab: these pass without their fault, so they test nothing: {}", wrong.join(", ")),
     }
-    Ok(())
+    Ok(Verdict::Passed)
 }

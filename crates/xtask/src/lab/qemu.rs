@@ -8,10 +8,12 @@ use super::sysroot::Sysroot;
 use super::topology::{self, ENDPOINT_LINK, SWITCH_LINK};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -219,7 +221,19 @@ fn shares(sysroot: &Sysroot, share: &Path) -> Vec<String> {
     ]
 }
 
-/// A port that was free a moment ago: the emulator takes no descriptor for a forwarded port.
+/// A port that was free a moment ago and that no other guest of this run was given: the emulator takes no descriptor for
+/// a forwarded port.
 fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().map_err(|_| anyhow!("a guest panicked"))?;
+    // Those listened on meanwhile are not offered again.
+    let mut taken = Vec::new();
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        if given.insert(port) {
+            return Ok(port);
+        }
+        taken.push(listener);
+    }
 }

@@ -1,6 +1,6 @@
 //! One booted guest with the agent in it: what a case works with.
 
-use super::agent::Agent;
+use super::agent::{Agent, Programs};
 use super::drive::{self, Nvme};
 use super::guest::{Guest, eventually};
 use super::process;
@@ -45,13 +45,21 @@ impl Rig {
     ///
     /// # Errors
     /// When one of these fails.
-    pub(super) fn start(sysroot: &Sysroot, agent: &Path, layout: Layout, faults: bool, logs: &Path) -> Result<Self> {
+    pub(super) fn start(
+        sysroot: &Sysroot,
+        programs: &Programs,
+        layout: Layout,
+        faults: bool,
+        logs: &Path,
+    ) -> Result<Self> {
         let began = std::time::Instant::now();
         fs::create_dir_all(logs).with_context(|| logs.display().to_string())?;
         let scratch = Scratch::new()?;
         let share = scratch.path().join("share");
         fs::create_dir_all(&share)?;
-        fs::copy(agent, share.join("storscope")).with_context(|| agent.display().to_string())?;
+        for (program, name) in [(&programs.agent, "storscope"), (&programs.ask, "ask")] {
+            fs::copy(program, share.join(name)).with_context(|| program.display().to_string())?;
+        }
         let initramfs = scratch.path().join("initramfs");
         super::initramfs::build(sysroot, &initramfs)?;
         let folders = Folders { logs, scratch: scratch.path(), share: &share };
@@ -157,6 +165,14 @@ impl Rig {
     /// When it does not answer or its answer is out of format.
     pub(crate) fn scrape(&self) -> Result<Scrape> {
         Scrape::parse(&self.guest.body("/metrics")?)
+    }
+
+    /// What the agent serves at `path`, as JSON.
+    ///
+    /// # Errors
+    /// When it does not answer or its answer is no JSON.
+    pub(crate) fn json(&self, path: &str) -> Result<Value> {
+        serde_json::from_str(&self.guest.body(path)?).with_context(|| path.to_owned())
     }
 
     /// Tries `check` against fresh scrapes until it holds, for at most `within`; without faults, for a short time.

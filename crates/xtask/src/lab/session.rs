@@ -1,21 +1,25 @@
 //! A run of the lab: boots, cases, what they left behind.
 
-use super::agent::Run;
+use super::agent::{Programs, Run};
 use super::cases::{self, Case};
 use super::qemu::Layout;
 use super::rig::Rig;
 use super::sysroot::Sysroot;
 use crate::steps;
 use anyhow::{Context, Result};
-use std::fs;
-use std::io;
+use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+use std::{fs, io, thread};
 
 /// New guests for emulators that ended by themselves, a layout: hot-unplug sometimes trips an assertion of QEMU 10.0's
 /// own (`iotlb_to_section`).
 const MOST_REBOOTS: u32 = 2;
+
+/// Guests of each layout that share its cases.
+const GUESTS: [(Layout, usize); 2] = [(Layout::Multipath, 2), (Layout::Classic, 1)];
 
 /// What to run.
 pub(super) struct Options<'a> {
@@ -39,37 +43,44 @@ impl Outcome {
     }
 }
 
-/// Runs the cases, one boot a layout.
-pub(super) fn run(sysroot: &Sysroot, agent: &Path, options: &Options<'_>) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
-    for layout in [Layout::Multipath, Layout::Classic] {
-        let chosen: Vec<&Case> = cases::ALL
+/// Runs the cases. The guests run at the same time: most of a case is waiting for what the agent notices.
+pub(super) fn run(sysroot: &Sysroot, programs: &Programs, options: &Options<'_>) -> Vec<Outcome> {
+    let outcomes = Mutex::new(Vec::new());
+    let layouts = GUESTS.map(|(layout, guests)| {
+        let mut chosen: VecDeque<&Case> = cases::ALL
             .iter()
             .filter(|case| case.layouts.contains(&layout))
             .filter(|case| options.names.is_empty() || options.names.iter().any(|name| name == case.name))
             .filter(|case| options.faults || case.fault)
             .collect();
-        if chosen.is_empty() {
-            continue;
+        // What takes long comes first, so that the guests are done at about the same time.
+        chosen.make_contiguous().sort_by_key(|case| !case.long);
+        (layout, guests.min(chosen.len()), Mutex::new(chosen))
+    });
+    thread::scope(|scope| {
+        for (layout, guests, queue) in &layouts {
+            for number in 0..*guests {
+                let guest = Booting { sysroot, programs, layout: *layout, number, faults: options.faults };
+                let outcomes = &outcomes;
+                scope.spawn(move || work(&guest, queue, outcomes));
+            }
         }
-        fresh_logs(layout);
-        let guest = Booting { sysroot, agent, layout, faults: options.faults };
-        outcomes.extend(run_layout(&guest, &chosen));
-    }
-    outcomes
+    });
+    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What every boot of one layout takes.
+/// What every boot of one guest takes.
 struct Booting<'a> {
     sysroot: &'a Sysroot,
-    agent: &'a Path,
+    programs: &'a Programs,
     layout: Layout,
+    number: usize,
     faults: bool,
 }
 
 impl Booting<'_> {
-    fn boot(&self) -> Result<Rig> {
-        let rig = Rig::start(self.sysroot, self.agent, self.layout, self.faults, &logs(self.layout))?;
+    fn boot(&self, logs: &Path) -> Result<Rig> {
+        let rig = Rig::start(self.sysroot, self.programs, self.layout, self.faults, logs)?;
         println!(
             "lab: {} guest: shell after {:.1} s, stacks after {:.1} s",
             self.layout.as_str(),
@@ -80,21 +91,22 @@ impl Booting<'_> {
     }
 }
 
-/// Runs cases in one guest. An emulator that ends by itself says nothing of the agent: the case begins again in a new
-/// guest, at most [`MOST_REBOOTS`] times.
-fn run_layout(guest: &Booting<'_>, cases: &[&Case]) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
+/// Runs cases of the queue in one guest until none is left. An emulator that ends by itself says nothing of the agent:
+/// the case begins again in a new guest, at most [`MOST_REBOOTS`] times.
+fn work(guest: &Booting<'_>, queue: &Mutex<VecDeque<&Case>>, outcomes: &Mutex<Vec<Outcome>>) {
+    let logs = fresh_logs(guest.layout, guest.number);
+    let report = |outcome| outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
+    let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let mut rig = None;
     let mut reboots = 0;
-    let mut next = cases.iter().peekable();
-    while let Some(case) = next.peek() {
-        let running = match rig.take().map_or_else(|| guest.boot(), Ok) {
+    let mut next = take();
+    while let Some(case) = next {
+        let running = match rig.take().map_or_else(|| guest.boot(&logs), Ok) {
             Ok(running) => running,
             Err(error) => {
-                let name = format!("boot ({})", guest.layout.as_str());
-                println!("FAIL {name:<40} {error:#}");
-                outcomes.push(Outcome { name, as_wanted: false });
-                return outcomes;
+                let name = format!("{} ({})", case.name, guest.layout.as_str());
+                println!("FAIL {name:<40} its guest did not boot: {error:#}");
+                return report(Outcome { name, as_wanted: false });
             }
         };
         let outcome = run_case(&running, case, guest.faults);
@@ -107,10 +119,9 @@ fn run_layout(guest: &Booting<'_>, cases: &[&Case]) -> Vec<Outcome> {
             Some(_) => {}
             None => rig = Some(running),
         }
-        outcomes.push(outcome);
-        next.next();
+        report(outcome);
+        next = take();
     }
-    outcomes
 }
 
 fn run_case(rig: &Rig, case: &Case, faults: bool) -> Outcome {
@@ -165,8 +176,8 @@ fn leave_logs(rig: &Rig, case: &Case) -> Result<PathBuf> {
 ///
 /// # Errors
 /// When the boot or the agent's start fails.
-pub(super) fn shell(sysroot: &Sysroot, agent: &Path, layout: Layout) -> Result<()> {
-    let rig = Rig::start(sysroot, agent, layout, true, &fresh_logs(layout))?;
+pub(super) fn shell(sysroot: &Sysroot, programs: &Programs, layout: Layout) -> Result<()> {
+    let rig = Rig::start(sysroot, programs, layout, true, &fresh_logs(layout, 0))?;
     rig.agent.start(Run::default())?;
     let guest = rig.guest();
     println!(
@@ -184,14 +195,10 @@ pub(super) fn shell(sysroot: &Sysroot, agent: &Path, layout: Layout) -> Result<(
     Ok(())
 }
 
-/// Folder of a layout's logs, emptied: those of a former run would be taken for this one's.
-fn fresh_logs(layout: Layout) -> PathBuf {
-    let folder = logs(layout);
+/// Folder of a guest's logs, emptied: those of a former run would be taken for this one's.
+fn fresh_logs(layout: Layout, number: usize) -> PathBuf {
+    let folder = steps::target().join("lab-logs").join(format!("{}-{number}", layout.as_str()));
     // There need not be any.
     let _ = fs::remove_dir_all(&folder);
     folder
-}
-
-fn logs(layout: Layout) -> PathBuf {
-    steps::repository().join("target").join("lab").join(layout.as_str())
 }

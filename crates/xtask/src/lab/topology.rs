@@ -75,6 +75,8 @@ pub(crate) mod serial {
     pub(crate) const NVME_SUBSYSTEM: &str = "LABSS";
     /// NVMe over fabrics by the kernel's loop transport.
     pub(crate) const NVME_FABRICS: &str = "LABLOOP";
+    /// NVMe over fabrics by TCP, connected by the cases that need it.
+    pub(crate) const NVME_TCP: &str = "LABTCP";
     /// Rotating SATA disk; dm-delay on it.
     pub(crate) const SATA_ROTATING: &str = "LABSATA1";
     /// SATA solid-state disk; half of the mirror.
