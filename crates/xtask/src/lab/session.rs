@@ -19,7 +19,7 @@ use std::{fs, io, thread};
 const MOST_REBOOTS: u32 = 2;
 
 /// Guests of each layout that share its cases.
-const GUESTS: [(Layout, usize); 2] = [(Layout::Multipath, 2), (Layout::Classic, 1)];
+const GUESTS: [(Layout, usize); 2] = [(Layout::Multipath, 3), (Layout::Classic, 1)];
 
 /// What to run.
 pub(super) struct Options<'a> {
