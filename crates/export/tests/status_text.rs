@@ -5,13 +5,15 @@ mod fixture;
 
 use proptest::prelude::*;
 use std::sync::Arc;
+use std::time::Duration;
 use storscope_export::text::{MAX_ROWS, Options, WIDTH, render};
 use storscope_model::finding::{Finding, Severity, Verdict};
+use storscope_model::history::windows::samples_needed;
 use storscope_model::identity::{DeviceId, Subject};
 use storscope_model::sample::Sample;
-use storscope_model::sample::probe::SkipReason;
+use storscope_model::sample::probe::{ProbeOp, SkipReason};
 use storscope_model::sample::queue::QueueSettings;
-use storscope_model::view::{DeviceView, View};
+use storscope_model::view::{DeviceView, ProbeWindow, View};
 
 fn page(view: &View) -> String {
     render(view, &Options::default())
@@ -226,6 +228,53 @@ fn rows_are_bounded_and_the_sick_are_among_them() {
     assert!(short.contains("and 936 drives more"));
     assert_eq!(rows(&render(&view, &Options { all: true, ..Options::default() })), 1000);
     assert_eq!(rows(&page(&many(24))), 24);
+}
+
+/// Windows of an hour whose quantiles are told as the analysis tells them, one after the other for data and zeros.
+fn probed(data: u64, zeros: u64) -> View {
+    let window = |op: ProbeOp, count: u64, seconds: f64| ProbeWindow {
+        op,
+        window: Duration::from_secs(3600),
+        count,
+        busy_share: 0.0,
+        quantiles: [0.5, 0.95, 0.99, 0.999].map(|q| (q, (count >= samples_needed(q)).then_some(seconds))),
+    };
+    let mut view = fixture::full();
+    view.devices.retain(|device| device.state.device.name == "nvme4n1");
+    let windows = [window(ProbeOp::Read, data, 0.000_3), window(ProbeOp::ReadZeros, zeros, 0.000_1)];
+    view.devices[0].probe.windows = windows.into_iter().filter(|window| window.count > 0).collect();
+    view
+}
+
+#[test]
+fn quantiles_are_of_the_reads_that_are_enough_for_them() {
+    let row = |data: u64, zeros: u64| {
+        let page = page(&probed(data, zeros));
+        let row = page.lines().find(|line| line.starts_with("nvme4n1 ")).expect("a row").to_owned();
+        let learning = page.lines().find(|line| line.starts_with("learning")).map(ToOwned::to_owned);
+        let times = |text: &str| row.matches(text).count();
+        let cells = match (times("300us"), times("100us z"), times("100us")) {
+            (0, 0, 0) => "none",
+            (1, 0, 0) => "p50 of data",
+            (2, 0, 0) => "data",
+            (0, 1, 1) => "p50 of zeros",
+            (0, 2, 2) => "zeros",
+            _ => "mixed",
+        };
+        let unwrapped = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(unwrapped.contains("; z: only zeros were read"), cells.ends_with("zeros"), "{page}");
+        (cells, learning.map(|line| line.rsplit(' ').next().unwrap_or_default().to_owned()))
+    };
+    let learnt = |reads: &str| Some(reads.to_owned());
+    assert_eq!(row(1, 500), ("zeros", None));
+    assert_eq!(row(50, 500), ("zeros", None));
+    assert_eq!(row(200, 500), ("data", None));
+    assert_eq!(row(500, 1), ("data", None));
+    assert_eq!(row(0, 200), ("zeros", None));
+    assert_eq!(row(1, 150), ("p50 of zeros", learnt("150")));
+    assert_eq!(row(50, 150), ("p50 of data", learnt("150")));
+    assert_eq!(row(1, 5), ("none", learnt("5")));
+    assert_eq!(row(0, 0), ("none", None));
 }
 
 #[test]

@@ -180,36 +180,51 @@ pub(super) fn link(link: &LinkView) -> String {
     format!("x{width} {}{mark}", speed.unwrap_or_else(|| "?".to_owned()))
 }
 
-/// The windows that the table takes its quantiles from: of reads that returned data where there are any.
-pub(super) fn windows(device: &DeviceView) -> (ProbeOp, Vec<&ProbeWindow>) {
-    let of = |op: ProbeOp| -> Vec<&ProbeWindow> {
-        let mut windows: Vec<_> =
-            device.probe.windows.iter().filter(|window| window.op == op && window.count > 0).collect();
-        windows.sort_by_key(|window| window.window);
-        windows
-    };
-    let read = of(ProbeOp::Read);
-    if read.is_empty() { (ProbeOp::ReadZeros, of(ProbeOp::ReadZeros)) } else { (ProbeOp::Read, read) }
+/// p50 and p99 of one kind of reads.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Quantiles {
+    /// Over the shortest window that has enough reads for it, in seconds.
+    p50: Option<f64>,
+    /// As `p50`.
+    pub(super) p99: Option<f64>,
+    /// Only zeros were read.
+    zeros: bool,
 }
 
-pub(super) fn quantile(window: &ProbeWindow, q: f64) -> Option<f64> {
+impl Quantiles {
+    fn of(device: &DeviceView, op: ProbeOp) -> Self {
+        let mut windows: Vec<&ProbeWindow> = device.probe.windows.iter().filter(|window| window.op == op).collect();
+        windows.sort_by_key(|window| window.window);
+        let shortest = |q: f64| windows.iter().find_map(|window| quantile(window, q));
+        Self { p50: shortest(0.5), p99: shortest(0.99), zeros: op == ProbeOp::ReadZeros }
+    }
+
+    fn told(self) -> usize {
+        [self.p50, self.p99].into_iter().flatten().count()
+    }
+}
+
+/// What the table tells of the probes, both quantiles of the same kind of reads: of those that returned data, unless only
+/// those that met zeros are enough to tell more. Nothing of a device that only fails now.
+pub(super) fn quantiles(device: &DeviceView) -> Quantiles {
+    if device.probe.only_fails {
+        return Quantiles::default();
+    }
+    let (data, zeros) = (Quantiles::of(device, ProbeOp::Read), Quantiles::of(device, ProbeOp::ReadZeros));
+    if zeros.told() > data.told() { zeros } else { data }
+}
+
+fn quantile(window: &ProbeWindow, q: f64) -> Option<f64> {
     window.quantiles.iter().find(|(of, _)| (of - q).abs() < 1e-9).and_then(|(_, seconds)| *seconds)
 }
 
-/// p50 and p99, each over the shortest window that has enough reads for it; none of a device that only fails now.
 fn probe(device: &DeviceView) -> (String, String) {
-    if device.probe.only_fails {
-        return (DASH.to_owned(), DASH.to_owned());
-    }
-    let (op, windows) = windows(device);
-    let mark = if op == ProbeOp::ReadZeros { " z" } else { "" };
-    let shown = |q: f64| {
-        windows
-            .iter()
-            .find_map(|window| quantile(window, q))
-            .map_or_else(|| DASH.to_owned(), |seconds| format!("{}{mark}", number::latency(seconds)))
+    let Quantiles { p50, p99, zeros } = quantiles(device);
+    let mark = if zeros { " z" } else { "" };
+    let shown = |quantile: Option<f64>| {
+        quantile.map_or_else(|| DASH.to_owned(), |seconds| format!("{}{mark}", number::latency(seconds)))
     };
-    (shown(0.5), shown(0.99))
+    (shown(p50), shown(p99))
 }
 
 fn legend(page: &mut Page<'_>, devices: &[&DeviceView]) {
@@ -223,10 +238,7 @@ fn legend(page: &mut Page<'_>, devices: &[&DeviceView]) {
             .flat_map(|device| controllers(view, device))
             .any(|controller| controller.link.as_ref().is_some_and(|link| link.status == status))
     };
-    let zeros = devices.iter().any(|device| {
-        let (op, windows) = windows(device);
-        op == ProbeOp::ReadZeros && !windows.is_empty()
-    });
+    let zeros = devices.iter().any(|device| !device.asleep && quantiles(device).zeros);
     let mut text =
         "util is the time with any request in flight: 100% is not saturation where requests run in parallel, \
                     queue and await tell; p50 and p99: probe reads over the shortest of 1 min, 5 min, 1 h with enough"

@@ -1,10 +1,10 @@
 //! What is to be said below the table: what is not fresh, and probes that say little. The same of several drives is said once.
 
-use super::devices::{condition, controllers, quantile, unfresh, windows};
+use super::devices::{condition, controllers, quantiles, unfresh};
 use super::{Page, findings, line, lone, number};
 use crate::wall;
 use storscope_model::history::windows::samples_needed;
-use storscope_model::sample::probe::SkipReason;
+use storscope_model::sample::probe::{ProbeOp, SkipReason};
 use storscope_model::snapshot::SourceStatus;
 use storscope_model::view::{ControllerView, DeviceView};
 
@@ -58,9 +58,10 @@ fn learning(page: &mut Page<'_>, devices: &[&DeviceView]) {
     for device in
         devices.iter().filter(|device| !device.asleep && device.probe.not_planned.is_none() && !device.probe.only_fails)
     {
-        let (_, windows) = windows(device);
-        let ranked = windows.iter().any(|window| quantile(window, 0.99).is_some());
-        if let (false, Some(reads)) = (ranked, windows.iter().map(|window| window.count).max()) {
+        // The most of one kind over one window: those that returned data, or those that met zeros.
+        let windows = device.probe.windows.iter().filter(|of| matches!(of.op, ProbeOp::Read | ProbeOp::ReadZeros));
+        let most = windows.map(|window| window.count).filter(|count| *count > 0).max();
+        if let (None, Some(reads)) = (quantiles(device).p99, most) {
             counted.push(format!("{} {reads}", line::clean(&device.state.device.name)));
         }
     }
