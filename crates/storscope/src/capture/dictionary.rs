@@ -14,8 +14,10 @@ const LEAST_BINARY: usize = 6;
 /// What is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Counters and settings: a number there is no serial number.
-    Counters,
+    /// Counters, settings and states, in the kernel's own words: none is a name, and a number is no serial number.
+    Settings,
+    /// Lines of the kernel's words and numbers, and names: a number there is no serial number.
+    Table,
     /// Any other text, a name, or the target of a link.
     Text,
     /// Pages in which text and numbers lie anywhere.
@@ -80,6 +82,10 @@ impl Dictionary {
     }
 
     fn add(&mut self, pattern: Pattern) {
+        // Nothing but words that tell nothing: it stays, wherever it stands.
+        if pattern.from == pattern.to {
+            return;
+        }
         let least = if pattern.text { HEAD } else { LEAST_BINARY };
         let Some(head) = head(&pattern.from).filter(|_| pattern.from.len() >= least) else {
             return;
@@ -104,8 +110,12 @@ impl Dictionary {
         let lengths = self.lengths.get(&head(lower.get(at..)?)?)?;
         let fits = |pattern: &&Pattern| {
             let end = at + pattern.from.len();
-            let wanted =
-                (pattern.text || content == Content::Binary) && !(pattern.digits && content == Content::Counters);
+            let wanted = match content {
+                Content::Settings => pattern.text && !pattern.digits && !pattern.word,
+                Content::Table => pattern.text && !pattern.digits,
+                Content::Text => pattern.text,
+                Content::Binary => true,
+            };
             let alone = |neighbour: Option<&u8>| neighbour.is_none_or(|byte| !byte.is_ascii_alphanumeric());
             let bounded =
                 !pattern.word || (alone(at.checked_sub(1).and_then(|at| bytes.get(at))) && alone(bytes.get(end)));
@@ -187,14 +197,28 @@ mod tests {
     }
 
     #[test]
-    fn names_are_words_and_counters_are_no_serial_numbers() {
+    fn names_are_words_and_numbers_of_the_kernel_are_no_serial_numbers() {
         with(&[(Kind::Name, "acmevg"), (Kind::Serial, "123456789012")], |dictionary, pseudonyms| {
             let (name, serial) = (pseudonyms.name("acmevg"), pseudonyms.of("123456789012"));
             assert_eq!(dictionary.replace_text("acmevg-a acmevgs"), format!("{name}-a acmevgs"));
-            assert_eq!(dictionary.replace(b"8 0 sda 123456789012 1", Content::Counters), b"8 0 sda 123456789012 1");
+            for content in [Content::Settings, Content::Table] {
+                assert_eq!(dictionary.replace(b"8 0 sda 123456789012 1", content), b"8 0 sda 123456789012 1");
+            }
+            assert_eq!(dictionary.replace(b"acmevg", Content::Settings), b"acmevg");
+            assert_eq!(dictionary.replace(b"9 0 md_acmevg", Content::Table), format!("9 0 md_{name}").into_bytes());
             assert_eq!(dictionary.replace_text("x123456789012y"), format!("x{serial}y"));
             assert_eq!(dictionary.find(b"ACMEVG", Content::Text), Some(Kind::Name));
-            assert_eq!(dictionary.find(b"123456789012", Content::Counters), None);
+            assert_eq!(dictionary.find(b"123456789012", Content::Settings), None);
+        });
+    }
+
+    #[test]
+    fn what_keeps_its_words_is_not_looked_for() {
+        with(&[(Kind::Name, "crypt"), (Kind::Name, "none-localhost"), (Kind::Name, "lvm-pool")], |dictionary, _| {
+            for text in ["sda3_crypt", "none-localhost", "lvm-pool"] {
+                assert_eq!(dictionary.find(text.as_bytes(), Content::Text), None, "{text}");
+                assert_eq!(dictionary.replace_text(text), text);
+            }
         });
     }
 

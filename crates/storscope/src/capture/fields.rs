@@ -190,6 +190,7 @@ fn device_mapper(text: &str, visitor: &mut dyn Visitor) -> String {
                 let id = number(id, Kind::Hex, visitor);
                 format!("CRYPT-{kind}-{id}-{}", mounts::name(name, visitor))
             }
+            ["CRYPT", kind, name] => format!("CRYPT-{kind}-{}", mounts::name(name, visitor)),
             _ => mounts::name(inner, visitor),
         }
     })
@@ -299,6 +300,8 @@ mod tests {
         assert_eq!(seen, [found(Kind::Serial, group), found(Kind::Serial, volume)]);
         let (_, seen) = visited("sys/block/dm-0/dm/uuid", "CRYPT-LUKS2-0123456789abcdef0123456789abcdef-luks-home\n");
         assert!(seen.contains(&found(Kind::Hex, "0123456789abcdef0123456789abcdef")), "{seen:?}");
+        let (text, seen) = visited("sys/block/dm-0/dm/uuid", "CRYPT-PLAIN-crypt\n");
+        assert_eq!((text.as_str(), seen), ("CRYPT-PLAIN-aaaaa\n", vec![found(Kind::Name, "crypt")]));
         let (text, seen) = visited("sys/block/dm-0/dm/uuid", "part1-mpath-3600508b1001c0001\n");
         assert_eq!(
             (text.as_str(), seen),

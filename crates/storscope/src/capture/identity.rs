@@ -1,5 +1,6 @@
 //! What identifies a drive, a host or its owner, in every form in which it may be written.
 
+use super::pseudonym::is_structure;
 use super::vocabulary::Protected;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ const LEAST: usize = 3;
 /// Longest text that is taken for an identity, in bytes.
 const LONGEST: usize = 512;
 /// Letters and digits of a serial number that is looked for inside words.
-const TELLING_SERIAL: usize = 8;
+pub(super) const TELLING_SERIAL: usize = 8;
 /// As many are enough when digits and letters mix.
 const TELLING_MIXED: usize = 6;
 /// Hexadecimal digits of a world-wide name that is looked for inside words and as bytes.
@@ -32,7 +33,7 @@ pub(super) enum Kind {
 /// Where an identity is replaced and looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
-    /// In its own place only: too short, or the same as a word of the kernel or a model.
+    /// In its own place only: too short, or the same as a word of the kernel, of device-mapper or of a model.
     Own,
     /// Wherever it stands as a word.
     Words,
@@ -94,7 +95,8 @@ pub(super) fn reach(lower: &str, kind: Kind, protected: &Protected) -> Reach {
         return Reach::Everywhere;
     }
     let number = kind != Kind::Serial && numeric && telling == lower.len();
-    if lower.len() >= LEAST && telling >= LEAST && !number && !protected.is_word(lower) {
+    let structure = kind == Kind::Name && is_structure(lower);
+    if lower.len() >= LEAST && telling >= LEAST && !number && !structure && !protected.is_word(lower) {
         return Reach::Words;
     }
     Reach::Own
@@ -110,7 +112,9 @@ pub(super) fn says_nothing(text: &str) -> bool {
     let first = rest.next();
     let uniform = first.is_none_or(|first| {
         let rest = rest.as_str();
-        lower.len() > 1 && (rest.chars().all(|other| other == first) || rest.chars().all(|other| other == '0'))
+        let repeated = rest.chars().all(|other| other == first) || rest.chars().all(|other| other == '0');
+        // The agent takes these for fillers however short.
+        repeated && (!rest.is_empty() || matches!(first, '0' | 'f' | 'x'))
     });
     let blank = !lower.chars().any(char::is_alphanumeric);
     uniform || blank || FILLERS.contains(&lower.as_str())
@@ -235,7 +239,7 @@ mod tests {
 
     #[test]
     fn fillers_identify_nothing() {
-        for text in ["", "   ", "0000", "ffffffff", "None", "5000000000000000", "SCRUBBED", "--"] {
+        for text in ["", "   ", "0", "x", "0000", "ffffffff", "None", "5000000000000000", "SCRUBBED", "--"] {
             assert!(says_nothing(text), "{text}");
         }
         for text in ["a", "S4YNNX0R1", "5000000000000001", "00a0"] {
@@ -259,6 +263,9 @@ mod tests {
         assert_eq!(of("block", Kind::Name), Reach::Own);
         assert_eq!(of("2024", Kind::Name), Reach::Own);
         assert_eq!(of("db-17", Kind::Name), Reach::Words);
+        assert_eq!(of("crypt", Kind::Name), Reach::Own);
+        assert_eq!(of("crypt-luks2", Kind::Name), Reach::Own);
+        assert_eq!(of("acme-luks2", Kind::Name), Reach::Words);
         assert_eq!(of("0025385b01234567", Kind::Hex), Reach::Everywhere);
     }
 

@@ -98,8 +98,9 @@ fn capture(host: &Root, selection: &Selection, dir: &Path, keep: bool) -> anyhow
         return Ok((gathered.tree, gathered.notes));
     }
     let scrubbed = scrub::scrub(&gathered.tree, &gathered.notes).context("this capture cannot be scrubbed")?;
-    write::write(dir, &scrubbed.tree, &about(&scrubbed.notes, keep))?;
-    write::verify(dir, &scrubbed.dictionary)?;
+    let about = about(&scrubbed.notes, keep);
+    write::write(dir, &scrubbed.tree, &about)?;
+    write::verify(dir, &scrubbed.dictionary, &about)?;
     Ok((scrubbed.tree, scrubbed.notes))
 }
 

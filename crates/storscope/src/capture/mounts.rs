@@ -46,10 +46,30 @@ pub(super) fn mountinfo(text: &str, visitor: &mut dyn Visitor) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
+/// What stands before and after the dash of a line.
+fn halves<'a, 'f>(fields: &'f [&'a str]) -> Option<(&'f [&'a str], &'f [&'a str])> {
+    let dash = fields.iter().position(|field| *field == "-")?;
+    Some((fields.get(..dash)?, fields.get(dash + 1..)?))
+}
+
+/// The words that a mountinfo uses itself: flags, kinds of propagation, types of file systems and names of options.
+pub(super) fn own_words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let Some(([_, _, _, _, _, flags @ ..], [kind, _, options @ ..])) = halves(&fields) else {
+            continue;
+        };
+        words.push(*kind);
+        let flags = flags.iter().chain(options).flat_map(|field| field.split(','));
+        words.extend(flags.filter_map(|flag| flag.split(['=', ':']).next()));
+    }
+    words
+}
+
 fn mount(line: &str, visitor: &mut dyn Visitor) -> Option<String> {
     let fields: Vec<&str> = line.split(' ').collect();
-    let dash = fields.iter().position(|field| *field == "-")?;
-    let (before, after) = (fields.get(..dash)?, fields.get(dash + 1..)?);
+    let (before, after) = halves(&fields)?;
     let [id, parent, number, root, point, rest @ ..] = before else {
         return None;
     };
@@ -135,6 +155,14 @@ mod tests {
             25 1 254:0 / /home/ALICE\\040B rw - xfs /dev/dm-0 rw,attr2\n\
             26 1 0:31 /@home/BOB /srv/data2 rw - btrfs /dev/disk/BY-UUID/1-2 rw,subvolid=257,subvol=/@home/BOB\n"
         );
+    }
+
+    #[test]
+    fn words_of_mountinfo_itself() {
+        let line =
+            "26 1 0:31 /@home/bob /srv/acme rw,noatime shared:1 - btrfs /dev/sda rw,subvolid=5,subvol=/@home/bob\n";
+        let words = ["btrfs", "rw", "noatime", "shared", "rw", "subvolid", "subvol"];
+        assert_eq!(own_words(&format!("half\n{line}1 2 -\n")), words);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 const MAX_TRIES: u32 = 64;
 
 /// Parts of device-mapper names that say what a volume is for.
-const STRUCTURE: [&str; 19] = [
+pub(super) const STRUCTURE: [&str; 19] = [
     "cdata",
     "cmeta",
     "corig",
@@ -102,21 +102,30 @@ impl<'a> Pseudonyms<'a> {
         let tries = (0..MAX_TRIES).map(|attempt| self.key.disguise(lower, kept, attempt));
         // A filler would tell the agent that the device has no serial number.
         let telling = |name: &String| name != lower && !says_nothing(name);
-        let free = |name: &String| telling(name) && !self.taken.contains(name) && !self.identities.contains(name);
-        let other = tries.clone().find(free).or_else(|| tries.clone().find(|name| name != lower));
+        let own = |name: &String| telling(name) && !self.taken.contains(name);
+        let free = |name: &String| own(name) && !self.identities.contains(name);
+        let other = tries.clone().find(free).or_else(|| tries.clone().find(own));
+        let other = other.or_else(|| tries.clone().find(|name| name != lower));
         other.unwrap_or_else(|| "x".repeat(lower.len()))
     }
 
     /// The pseudonym of a name made of parts, such as `vg0-data` or `db-17.example`: part by part, so that a volume
-    /// group is the same in the names of all its volumes.
+    /// group is the same in the names of all its volumes. Parts that tell the structure of a longer name stay.
     pub(super) fn name(&mut self, text: &str) -> String {
         let mut name = String::with_capacity(text.len());
+        let all = is_structure(text);
         for (is_word, part) in parts(text) {
-            let kept = !is_word || STRUCTURE.contains(&part.to_ascii_lowercase().as_str());
+            let kept = !is_word || (!all && is_structure(part));
             name.push_str(&if kept { part.to_owned() } else { self.of(part) });
         }
         name
     }
+}
+
+/// True for a name of nothing but words that tell what a volume is for.
+pub(super) fn is_structure(name: &str) -> bool {
+    let structure = |word: &str| STRUCTURE.contains(&word.to_ascii_lowercase().as_str());
+    parts(name).into_iter().all(|(is_word, part)| !is_word || structure(part))
 }
 
 /// The words of a name and what stands between them. An octal escape of mountinfo (`\040`) is not part of a word.
@@ -240,6 +249,9 @@ mod tests {
         let name = pseudonyms.name("acme--prod-data_rimage_0");
         let group = pseudonyms.name("acme--prod");
         assert!(name.starts_with(&group) && name.contains("_rimage_"), "{name}");
+        for chosen in ["crypt", "pool-lvm"] {
+            assert_ne!(pseudonyms.name(chosen), chosen);
+        }
         let escaped = pseudonyms.name(r"My\040Disk");
         assert_eq!(escaped.get(2..6), Some(r"\040"));
         assert_ne!(escaped, r"My\040Disk");

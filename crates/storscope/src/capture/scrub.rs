@@ -1,8 +1,10 @@
 //! A whole capture without identities.
 
+use super::attributes::{SETTINGS, SWAPS};
 use super::dictionary::{Content, Dictionary};
 use super::fields::{self, Visitor};
 use super::identity::{Identities, Kind};
+use super::mounts;
 use super::pages;
 use super::pseudonym::{Pseudonyms, parts};
 use super::tree::{Node, Tree, file_name, parent};
@@ -77,11 +79,16 @@ fn found(dictionary: &Dictionary, bytes: &[u8], content: Content, place: &str) -
 pub(super) fn content(path: &str) -> Content {
     let name = file_name(path);
     let folder = file_name(parent(path));
-    let counters = ["diskstats", "stat", "loadavg", "meminfo", "inflight", "size", "start"];
+    let settings = match path.starts_with("sys/") {
+        true => SETTINGS.contains(&name) || name.starts_with("aer_dev_") || folder == "queue",
+        false => ["stat", "loadavg", "meminfo"].contains(&name) || folder == "pressure",
+    };
     if name.ends_with(".bin") || name.starts_with("vpd_pg") {
         Content::Binary
-    } else if counters.contains(&name) || name.starts_with("aer_dev_") || matches!(folder, "queue" | "pressure") {
-        Content::Counters
+    } else if settings {
+        Content::Settings
+    } else if ["diskstats", "mountinfo", SWAPS].contains(&name) {
+        Content::Table
     } else {
         Content::Text
     }
@@ -108,6 +115,7 @@ impl Known {
             identities: Identities::default(),
         };
         for (path, node) in tree.iter() {
+            known.protected.keep(own_words(path));
             known.add_uuids(path);
             match node {
                 Node::Folder => {}
@@ -140,8 +148,12 @@ impl Known {
             }
         }
         // What the visit left out is not looked at: mounts of the network are not written.
-        if content(path) == Content::Text {
-            self.add_uuids(&String::from_utf8_lossy(&kept));
+        let kept = String::from_utf8_lossy(&kept);
+        if matches!(content(path), Content::Text | Content::Table) {
+            self.add_uuids(&kept);
+        }
+        if file_name(path) == "mountinfo" {
+            self.protected.keep(mounts::own_words(&kept));
         }
     }
 
@@ -187,6 +199,13 @@ impl Known {
         let notes = notes.iter().map(|note| dictionary.replace_text(note)).collect();
         Scrubbed { tree: scrubbed, notes, dictionary }
     }
+}
+
+/// The parts of a path that the kernel names. People name what lies below /dev, arrays, and the bays of enclosures.
+fn own_words(path: &str) -> impl Iterator<Item = &str> {
+    let below_dev = path.starts_with("dev/");
+    let parts = path.split('/').take_while(move |part| !below_dev && *part != "enclosure");
+    parts.filter(|part| array_name(part).is_none() && !part.starts_with("enclosure_device:"))
 }
 
 /// The part of an array's kernel name that people chose: `md_NAME`.

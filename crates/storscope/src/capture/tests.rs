@@ -1,6 +1,7 @@
 //! A made-up host with identities in every place, captured: none is left, and everything else is as it was.
 
 mod made_up;
+mod names;
 
 use super::identity::{hexadecimal, swapped, uuid};
 use super::*;
@@ -12,6 +13,7 @@ use std::process::Command;
 use storscope_collect::discovery::{self, Scan};
 use storscope_collect::{host_info, pcie, queue, stack};
 use storscope_model::device::{Controller, Device};
+use storscope_model::sample::stack::{Node, Stack};
 
 fn args(host: &Path, dir: &Path, keep_serials: bool) -> CaptureArgs {
     let select = crate::cli::SelectArgs { root: Some(host.to_path_buf()), ..Default::default() };
@@ -122,6 +124,18 @@ fn assert_same_host(before: &Scan, after: &Scan) {
     assert_eq!(distinct(before), distinct(after));
 }
 
+/// What lies on what, without names.
+fn shape(stack: &Stack) -> BTreeSet<String> {
+    let plain = |name: &str| if name.starts_with("md_") { "md_array".to_owned() } else { name.to_owned() };
+    let node = |node: &Node| {
+        let above: Vec<String> = node.above.iter().map(|name| plain(name)).collect();
+        let mounts: Vec<_> = node.mounts.iter().map(|mount| (mount.fs_type.clone(), mount.point.len())).collect();
+        let label = node.label.as_ref().map(|label| (label.len(), label.split_once(' ').map(|(kind, _)| plain(kind))));
+        format!("{} {above:?} {mounts:?} {} {label:?}", plain(&node.name), node.swap)
+    };
+    stack.nodes.iter().map(node).collect()
+}
+
 #[test]
 fn a_scrubbed_host_is_the_same_host_to_the_agent() {
     let host = host();
@@ -138,20 +152,6 @@ fn a_scrubbed_host_is_the_same_host_to_the_agent() {
     assert_eq!(String::from_utf8_lossy(&page[4..24]).trim(), sysfs);
     assert!(after.devices.iter().any(|device| device.id.0.contains(&sysfs)));
     let stacks = [&root, &captured].map(|root| stack::read(root).unwrap());
-    let shape = |stack: &storscope_model::sample::stack::Stack| -> BTreeSet<String> {
-        let plain = |name: &str| if name.starts_with("md_") { "md_array".to_owned() } else { name.to_owned() };
-        let node = |node: &storscope_model::sample::stack::Node| {
-            let above: Vec<String> = node.above.iter().map(|name| plain(name)).collect();
-            let mounts: Vec<_> = node.mounts.iter().map(|mount| (mount.fs_type.clone(), mount.point.len())).collect();
-            format!(
-                "{} {above:?} {mounts:?} {} {:?}",
-                plain(&node.name),
-                node.swap,
-                node.label.as_ref().map(String::len)
-            )
-        };
-        stack.nodes.iter().map(node).collect()
-    };
     assert_eq!(shape(&stacks[0]), shape(&stacks[1]));
     let of = |root: &Root| {
         let folder = root.resolve(&root.block("nvme0n1")).unwrap();
@@ -217,7 +217,7 @@ fn the_verification_finds_what_is_left() {
     let scrubbed = scrub::scrub(&gathered.tree, &gathered.notes).unwrap();
     let out = tempfile::tempdir().unwrap();
     write::write(out.path(), &scrubbed.tree, "nothing").unwrap();
-    write::verify(out.path(), &scrubbed.dictionary).unwrap();
+    write::verify(out.path(), &scrubbed.dictionary, "nothing").unwrap();
     for (name, content) in [
         ("a", NVME_SERIAL.as_bytes().to_vec()),
         ("b", hexadecimal(NVME_SERIAL.as_bytes()).into_bytes()),
@@ -227,7 +227,7 @@ fn the_verification_finds_what_is_left() {
     ] {
         let place = out.path().join("sys").join(name);
         fs::write(&place, content).unwrap();
-        let error = write::verify(out.path(), &scrubbed.dictionary).unwrap_err().to_string();
+        let error = write::verify(out.path(), &scrubbed.dictionary, "nothing").unwrap_err().to_string();
         assert!(error.contains("is left in") && !error.contains(NVME_SERIAL), "{error}");
         fs::remove_file(place).unwrap();
     }

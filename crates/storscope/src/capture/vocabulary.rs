@@ -2,6 +2,8 @@
 //! would damage the tree, or the models that a capture is meant to tell.
 
 use super::attributes::{BLOCK, CONTROLLER, DEVICE, END_DEVICE, FUNCTION, LINK, PROC, QUEUE, STACKED, USB};
+use super::identity::TELLING_SERIAL;
+use super::pseudonym::STRUCTURE;
 use std::collections::BTreeSet;
 
 /// Names of kernel objects, folders, drivers and states.
@@ -15,6 +17,11 @@ const KERNEL: &str = "acpi active adapter aer apple ata available back bcache bf
     scheduler scsi self session slaves slot slots soc some stat state status subsys subsystem suspended swap swaps sys \
     system target tcp through transport tmpfs usb uuid vbd vfat virtio virtual vda volume wwid wwn write xen xfs zfs \
     zoned zram avg10 avg60 avg300 total cpu0 intr ctxt btime processes softirq sector sectors";
+
+/// Words of procfs, of identifiers and of the notes of a capture.
+const FORMS: &str = "filename size used priority file deleted nqn org com naa t10 traddr trsvcid iface answer after the \
+    rest left out permission denied gone longer than more entries leads thread tree would wake files input output error \
+    not asked for supported known follow lists page";
 
 /// Folders that many hosts have.
 const FOLDERS: &str = "archive backup backups boot build cache cargo ceph cloud containerd containers data database \
@@ -42,7 +49,7 @@ impl Protected {
             protected.word(word);
             word.split(['_', '/']).for_each(|part| protected.word(part));
         }
-        for word in KERNEL.split_whitespace().chain(FOLDERS.split_whitespace()) {
+        for word in [KERNEL, FORMS, FOLDERS].into_iter().flat_map(str::split_whitespace).chain(STRUCTURE) {
             protected.word(word);
         }
         for name in names {
@@ -55,6 +62,18 @@ impl Protected {
             model.split(|c: char| !c.is_alphanumeric()).for_each(|word| protected.word(word));
         }
         protected
+    }
+
+    /// Keeps every one of `words` and its parts, but for those that could be serial numbers.
+    pub(super) fn keep<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
+        let serial = |word: &str| {
+            let has = |class: fn(&u8) -> bool| word.bytes().any(|byte| class(&byte));
+            word.len() >= TELLING_SERIAL && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+        };
+        for word in words {
+            let parts = word.split(|c: char| !c.is_alphanumeric());
+            parts.chain([word]).filter(|word| !serial(word)).for_each(|word| self.word(word));
+        }
     }
 
     fn word(&mut self, word: &str) {
@@ -92,6 +111,15 @@ mod tests {
             assert!(protected.is_word(word) || word == "runtime_status", "{word}");
         }
         assert!(protected.lies_within("2t_fast") && !protected.lies_within("acme-17"));
+    }
+
+    #[test]
+    fn words_of_paths_are_kept_unless_they_could_be_serial_numbers() {
+        let mut protected = Protected::new([], []);
+        protected.keep(["target2:0:0", "pci0000:00", "slotted-ZC1B9QX5"]);
+        for (word, kept) in [("target2", true), ("pci0000", true), ("slotted", true), ("zc1b9qx5", false)] {
+            assert_eq!(protected.is_word(word), kept, "{word}");
+        }
     }
 
     #[test]

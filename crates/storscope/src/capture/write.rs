@@ -1,6 +1,6 @@
 //! Writing a capture, and looking through what was written.
 
-use super::dictionary::{Content, Dictionary};
+use super::dictionary::Dictionary;
 use super::scrub::left_in;
 use super::tree::{Node, Tree};
 use anyhow::{Context, bail};
@@ -83,11 +83,12 @@ pub(super) fn on_disk(dir: &Path) -> std::io::Result<u64> {
     Ok(blocks.saturating_mul(BLOCK))
 }
 
-/// Looks through every file, name and link target in `dir` for the identities of `dictionary`.
+/// Looks through every file, name and link target in `dir` for the identities of `dictionary`. What tells of the capture
+/// is `about`, in words of its own.
 ///
 /// # Errors
 /// Names the place in which one is left, or that could not be looked at.
-pub(super) fn verify(dir: &Path, dictionary: &Dictionary) -> anyhow::Result<()> {
+pub(super) fn verify(dir: &Path, dictionary: &Dictionary, about: &str) -> anyhow::Result<()> {
     let mut folders = vec![String::new()];
     while let Some(folder) = folders.pop() {
         let path = dir.join(&folder);
@@ -107,20 +108,16 @@ pub(super) fn verify(dir: &Path, dictionary: &Dictionary) -> anyhow::Result<()> 
             } else {
                 bail!("{place} below {} is no file that was written: this capture was tampered with", dir.display());
             };
-            let left = left_in(dictionary, &place, &node).or_else(|| left_in_about(dictionary, &place, &node));
+            let left = match &node {
+                Node::File(bytes) if place == ABOUT => {
+                    (bytes != about.as_bytes()).then(|| format!("{ABOUT} is not what was written"))
+                }
+                _ => left_in(dictionary, &place, &node),
+            };
             if let Some(left) = left {
                 bail!("{left}, below {}: do not hand this capture on, and please report this", dir.display());
             }
         }
     }
     Ok(())
-}
-
-fn left_in_about(dictionary: &Dictionary, place: &str, node: &Node) -> Option<String> {
-    match node {
-        Node::File(bytes) if place == ABOUT => {
-            dictionary.find(bytes, Content::Text).map(|_| format!("an identity is left in {ABOUT}"))
-        }
-        _ => None,
-    }
 }

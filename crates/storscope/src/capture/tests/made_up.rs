@@ -82,7 +82,7 @@ impl Host {
         symlink(target, place).unwrap();
     }
 
-    fn block(&self, folder: &str, number: &str, files: &[(&str, &str)]) {
+    pub(super) fn block(&self, folder: &str, number: &str, files: &[(&str, &str)]) {
         let name = folder.rsplit('/').next().unwrap();
         self.files(
             folder,
