@@ -26,6 +26,8 @@ const DELAYED: &str = include_str!("../delayed-device.toml");
 const SPARSE: &str = include_str!("../sparse-probes.toml");
 const BOTH: &[Layout] = &[Layout::Multipath, Layout::Classic];
 const DEFAULT: &[Layout] = &[Layout::Multipath];
+/// For what does not look at namespaces, so that the guests are done at about the same time.
+const CLASSIC: &[Layout] = &[Layout::Classic];
 
 /// One case.
 pub(crate) struct Case {
@@ -64,18 +66,27 @@ pub(crate) const ALL: &[Case] = &[
     healthy("identity", "devices, serials, models, firmware, sizes as lsblk and nvme id-ctrl say", BOTH, identity::run),
     healthy("fabrics", "over fabrics: no PCIe, and absent what the target does not say", BOTH, identity::fabrics),
     healthy("smart", "the SMART log as nvme smart-log says", BOTH, smart::equal_to_the_tool),
-    healthy("link", "links as sysfs says; a slot-limited drive is no alarm", DEFAULT, link::equal_to_sysfs),
+    healthy("link", "links as sysfs says; a slot-limited drive is no alarm", CLASSIC, link::equal_to_sysfs),
     healthy("load", "rates under load as iostat says over the same interval", BOTH, load::equal_to_iostat),
     Case {
         configuration: DELAYED,
         ..healthy("probe-p50", "the median of a delaying device as fio says", DEFAULT, probe::equal_to_fio)
     },
     healthy("probes", "every device is read, 4 KiB and zoned ones too, without an error", BOTH, probe::every_device),
-    faulty("link-downgrade", "a downgraded link is a finding on that drive only, and ends", link::downgrade),
-    faulty("link-flapping", "a link that goes up and down is found to", link::flapping),
-    faulty("port-errors", "correctable errors of a port are counted", link::correctable_errors),
+    Case {
+        layouts: CLASSIC,
+        ..faulty("link-downgrade", "a downgraded link is a finding on that drive only, and ends", link::downgrade)
+    },
+    Case { layouts: CLASSIC, ..faulty("link-flapping", "a link that goes up and down is found to", link::flapping) },
+    Case {
+        layouts: CLASSIC,
+        ..faulty("port-errors", "correctable errors of a port are counted", link::correctable_errors)
+    },
     faulty("critical-warning", "each critical-warning bit is shown and found, and ends", smart::critical_warning),
-    faulty("over-temperature", "a temperature over the threshold sets its bit, and ends", smart::over_temperature),
+    Case {
+        layouts: CLASSIC,
+        ..faulty("over-temperature", "a temperature over the threshold sets its bit, and ends", smart::over_temperature)
+    },
     faulty("carries", "a finding says what the drive carries", stacks::carries),
     Case {
         configuration: SPARSE,
@@ -94,33 +105,36 @@ pub(crate) const ALL: &[Case] = &[
         hotplug::in_flight,
     ),
     faulty("hot-plug-identity", "identity follows the drive, not the name", hotplug::identity),
-    faulty("reset", "resets while the drive is asked leave it live and asked", controller::reset),
+    Case {
+        layouts: CLASSIC,
+        ..faulty("reset", "resets while the drive is asked leave it live and asked", controller::reset)
+    },
     faulty("not-live", "a controller that is not live gets no command, and is said not to be", controller::not_live),
     healthy(
         "observer",
         "only what the drive declares is asked; every command is counted",
-        DEFAULT,
+        CLASSIC,
         controller::observed,
     ),
-    healthy("polls", "1,000 rounds of questions leave the error log alone", DEFAULT, controller::thousand_polls),
+    healthy("polls", "1,000 rounds of questions leave the error log alone", CLASSIC, controller::thousand_polls),
     healthy(
         "unprivileged",
         "without rights what is readable is served, what is missing named",
-        DEFAULT,
+        CLASSIC,
         rights::unprivileged,
     ),
-    healthy("as-shipped", "with exactly the documented capabilities everything works", DEFAULT, rights::as_shipped),
+    healthy("as-shipped", "with exactly the documented capabilities everything works", CLASSIC, rights::as_shipped),
     healthy(
         "capture",
         "a capture of the host shows the same drives, under other identities",
         BOTH,
         capture::round_trip,
     ),
-    healthy("doctor", "doctor has nothing to say as root and names what lesser users lack", DEFAULT, capture::doctor),
+    healthy("doctor", "doctor has nothing to say as root and names what lesser users lack", CLASSIC, capture::doctor),
     healthy(
         "no-io-uring",
         "where io_uring is forbidden pread takes over and says so",
-        DEFAULT,
+        CLASSIC,
         probe::without_io_uring,
     ),
 ];
