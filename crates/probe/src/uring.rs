@@ -20,7 +20,7 @@ use std::thread;
 use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio_uring::fs::File;
 
 /// Devices on one ring: half of the blocking threads that tokio allows a runtime (512).
@@ -93,7 +93,7 @@ impl Ring {
 
 /// The ring's thread. Once its channel is closed it ends with the last outstanding read, which may be never: nobody
 /// joins it.
-fn serve(mut lanes: UnboundedReceiver<Seat>, ready: &SyncSender<io::Result<()>>) {
+fn serve(lanes: UnboundedReceiver<Seat>, ready: &SyncSender<io::Result<()>>) {
     let runtime = match tokio_uring::Runtime::new(tokio_uring::builder().entries(ENTRIES)) {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -103,11 +103,28 @@ fn serve(mut lanes: UnboundedReceiver<Seat>, ready: &SyncSender<io::Result<()>>)
         }
     };
     let _ = ready.send(Ok(()));
-    runtime.block_on(async move {
-        while let Some(seat) = lanes.recv().await {
-            tokio_uring::spawn(async move { attend(&seat.lane).await });
+    runtime.block_on(attend_all(lanes, |seat| async move { attend(&seat.lane).await }));
+}
+
+/// Attends to every seat at once, and returns when the channel is closed and all of them are done. A task must not be
+/// dropped with a read in flight: tokio-uring's runtime, when it ends, frees the buffers of dropped operations before the
+/// kernel is done with them.
+async fn attend_all<S, F>(mut seats: UnboundedReceiver<S>, attend: impl Fn(S) -> F)
+where
+    F: Future<Output = ()> + 'static,
+{
+    let mut tasks = JoinSet::new();
+    loop {
+        tokio::select! {
+            seat = seats.recv() => match seat {
+                Some(seat) => drop(tasks.spawn_local(attend(seat))),
+                None => break,
+            },
+            // What is done is forgotten.
+            Some(_) = tasks.join_next() => {}
         }
-    });
+    }
+    while tasks.join_next().await.is_some() {}
 }
 
 async fn attend(lane: &Lane) {
@@ -159,4 +176,43 @@ async fn run(lane: &Lane, plan: Box<Plan>) -> io::Result<()> {
     spawn_blocking(move || drop(burst.into_opened())).await?;
     lane.closed();
     read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attend_all;
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use tokio::sync::mpsc::unbounded_channel;
+    use tokio::sync::oneshot;
+    use tokio::task::{LocalSet, yield_now};
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_closed_ring_waits_for_what_is_in_flight() {
+        let local = LocalSet::new();
+        let over = Rc::new(Cell::new(false));
+        let (seats, receiver) = unbounded_channel();
+        let (completion, read) = oneshot::channel::<()>();
+        let ended = Rc::clone(&over);
+        local
+            .run_until(async move {
+                let ring = tokio::task::spawn_local(async move {
+                    attend_all(receiver, |read: oneshot::Receiver<()>| async move {
+                        assert!(read.await.is_ok(), "dropped in flight");
+                    })
+                    .await;
+                    ended.set(true);
+                });
+                seats.send(read).unwrap();
+                drop(seats);
+                for _ in 0..100 {
+                    yield_now().await;
+                }
+                assert!(!over.get(), "the ring ended with a read in flight");
+                completion.send(()).unwrap();
+                ring.await.unwrap();
+                assert!(over.get());
+            })
+            .await;
+    }
 }
