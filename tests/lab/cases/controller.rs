@@ -133,7 +133,7 @@ pub(super) fn thousand_polls(rig: &Rig) -> Result<()> {
     rig.agent.stop()?;
     let before = error_log_entries(rig, &controller)?;
     let trace = Trace::start(rig)?;
-    let report = rig.guest().sh_within(&format!("/host/ask --rounds {POLLS} /dev/{controller}"), POLLS_LIMIT)?;
+    let report = rig.guest().sh_within(&format!("/lab/ask --rounds {POLLS} /dev/{controller}"), POLLS_LIMIT)?;
     let traced = trace.stop(&controller)?;
     rig.agent.start(Run::default())?;
     let mut sent = 0;

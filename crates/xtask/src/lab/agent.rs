@@ -15,8 +15,8 @@ const READY_LIMIT: Duration = Duration::from_secs(20);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// The usual configuration, with periods shorter than the defaults so that what a case waits for comes in test time.
 pub(crate) const USUAL: &str = include_str!("../../../../tests/lab/agent.toml");
-/// Where the guest keeps the agent: not on 9p, which must not decide how fast it answers.
-const BINARY: &str = "/run/storscope/storscope";
+/// The agent in the guest.
+const BINARY: &str = "/lab/storscope";
 
 /// Programs for the guest.
 pub(super) struct Programs {
@@ -68,7 +68,7 @@ impl Agent {
     pub(crate) fn start(&self, run: Run<'_>) -> Result<()> {
         let directory = "/run/storscope";
         self.guest.sh(&format!(
-            "mkdir -p {directory}/state && rm -f {directory}/pid && cp -u /host/storscope {BINARY} && chmod -R a+rwX {directory} && \
+            "mkdir -p {directory}/state && rm -f {directory}/pid && chmod -R a+rwX {directory} && \
              cat >{directory}/agent.toml <<\"TOML\"\n{}\nTOML",
             run.configuration
         ))?;

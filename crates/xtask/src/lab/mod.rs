@@ -6,6 +6,7 @@ mod drive;
 mod fabrics;
 mod fault;
 mod guest;
+mod guest_files;
 mod initramfs;
 mod link;
 mod packages;
@@ -26,6 +27,7 @@ use anyhow::{Result, bail};
 use cache::Cache;
 use clap::Args;
 use qemu::Layout;
+use scratch::Scratch;
 use session::{Options, Outcome};
 
 /// Options of `cargo xtask lab`.
@@ -78,12 +80,15 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<()> {
         }
     };
     let programs = agent::build()?;
+    let scratch = Scratch::new()?;
+    let initramfs = scratch.path().join("initramfs");
+    initramfs::build(&sysroot, &programs, &initramfs)?;
     if arguments.shell {
         let layout = if arguments.classic { Layout::Classic } else { Layout::Multipath };
-        return session::shell(&sysroot, &programs, layout);
+        return session::shell(&sysroot, &initramfs, layout);
     }
     let options = Options { names: &arguments.cases, faults: !arguments.no_fault };
-    let outcomes = session::run(&sysroot, &programs, &options);
+    let outcomes = session::run(&sysroot, &initramfs, &options);
     let wrong: Vec<&str> = outcomes.iter().filter(|outcome| !outcome.as_wanted).map(Outcome::name).collect();
     match (wrong.as_slice(), arguments.no_fault) {
         ([], false) => println!("lab: {} cases pass", outcomes.len()),

@@ -23,8 +23,8 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// Longest first answer of the guest's shell.
 const SHELL_LIMIT: Duration = Duration::from_secs(30);
-/// Guest memory.
-const MEMORY_MIB: u32 = 768;
+/// Guest memory; its root file system takes 150 MiB of it.
+const MEMORY_MIB: u32 = 1024;
 /// The agent's port in the guest.
 const AGENT_PORT: u16 = 10210;
 /// The shell's port in the guest.
@@ -73,8 +73,6 @@ pub(super) struct Folders<'a> {
     pub(super) logs: &'a Path,
     /// Images and control socket, gone afterwards.
     pub(super) scratch: &'a Path,
-    /// Shared with the guest as `/host`.
-    pub(super) share: &'a Path,
 }
 
 impl Qemu {
@@ -92,7 +90,7 @@ impl Qemu {
         let mut command = sysroot.program("usr/bin/setpriv")?;
         let mut emulator = sysroot.program("usr/bin/qemu-system-x86_64")?;
         emulator.args(machine(sysroot, initramfs, layout, guest, &socket, &console));
-        emulator.args(shares(sysroot, folders.share)).args(topology::arguments(folders.scratch)?);
+        emulator.args(topology::arguments(folders.scratch)?);
         command.args(["--pdeathsig", "KILL", "--"]).arg(emulator.get_program()).args(emulator.get_args());
         let output = process::open_log(&log)?;
         let mut child = command
@@ -208,17 +206,6 @@ fn machine(
     .flat_map(|(option, value)| [option.to_owned(), value])
     .chain(["-nodefaults", "-no-reboot", "-S"].map(str::to_owned))
     .collect()
-}
-
-fn shares(sysroot: &Sysroot, share: &Path) -> Vec<String> {
-    let sysroot = sysroot.root().display();
-    let share = share.display();
-    vec![
-        "-virtfs".to_owned(),
-        format!("local,path={sysroot},mount_tag=sysroot,security_model=none,readonly=on"),
-        "-virtfs".to_owned(),
-        format!("local,path={share},mount_tag=share,security_model=none"),
-    ]
 }
 
 /// A port that was free a moment ago and that no other guest of this run was given: the emulator takes no descriptor for

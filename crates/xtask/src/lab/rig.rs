@@ -1,6 +1,6 @@
 //! One booted guest with the agent in it: what a case works with.
 
-use super::agent::{Agent, Programs};
+use super::agent::Agent;
 use super::drive::{self, Nvme};
 use super::guest::{Guest, eventually};
 use super::process;
@@ -47,7 +47,7 @@ impl Rig {
     /// When one of these fails.
     pub(super) fn start(
         sysroot: &Sysroot,
-        programs: &Programs,
+        initramfs: &Path,
         layout: Layout,
         faults: bool,
         logs: &Path,
@@ -55,15 +55,8 @@ impl Rig {
         let began = std::time::Instant::now();
         fs::create_dir_all(logs).with_context(|| logs.display().to_string())?;
         let scratch = Scratch::new()?;
-        let share = scratch.path().join("share");
-        fs::create_dir_all(&share)?;
-        for (program, name) in [(&programs.agent, "storscope"), (&programs.ask, "ask")] {
-            fs::copy(program, share.join(name)).with_context(|| program.display().to_string())?;
-        }
-        let initramfs = scratch.path().join("initramfs");
-        super::initramfs::build(sysroot, &initramfs)?;
-        let folders = Folders { logs, scratch: scratch.path(), share: &share };
-        let qemu = Qemu::boot(sysroot, &initramfs, layout, &folders)?;
+        let folders = Folders { logs, scratch: scratch.path() };
+        let qemu = Qemu::boot(sysroot, initramfs, layout, &folders)?;
         let (guest, boot) = (qemu.guest, qemu.boot);
         guest.sh_within("sh /lab/stacks.sh", STACKS_LIMIT)?;
         let mut rig = Self {

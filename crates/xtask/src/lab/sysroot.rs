@@ -5,10 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Dynamic loader inside the sysroot.
-const LOADER: &str = "lib64/ld-linux-x86-64.so.2";
-/// Library directories inside the sysroot.
-const LIBRARIES: [&str; 2] = ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"];
+/// Dynamic loader inside the sysroot: the one that belongs to its C library.
+const LOADER: &str = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
+/// Where programs look for it (System V ABI, AMD64 supplement).
+pub(super) const LOADER_AS_LINKED: &str = "lib64/ld-linux-x86-64.so.2";
+/// Library directories inside the sysroot; the last is that of what fio's engines need.
+const LIBRARIES: [&str; 3] = ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/ceph"];
 
 /// A directory tree of unpacked packages.
 pub(super) struct Sysroot {
@@ -71,10 +73,22 @@ impl Sysroot {
         if !program.is_file() {
             bail!("{}: not in the packages", program.display());
         }
+        let mut command = self.with_loader(&["--argv0", name]);
+        command.arg(program);
+        Ok(command)
+    }
+
+    /// The dynamic loader.
+    pub(super) fn loader(&self) -> PathBuf {
+        self.root.join(LOADER)
+    }
+
+    /// A command of the loader with the sysroot's own libraries; a program's path is to follow.
+    pub(super) fn with_loader(&self, options: &[&str]) -> Command {
         let libraries: Vec<String> =
             LIBRARIES.iter().map(|directory| self.root.join(directory).display().to_string()).collect();
-        let mut command = Command::new(self.root.join(LOADER));
-        command.arg("--library-path").arg(libraries.join(":")).arg("--argv0").arg(name).arg(program);
-        Ok(command)
+        let mut command = Command::new(self.loader());
+        command.arg("--library-path").arg(libraries.join(":")).args(options);
+        command
     }
 }
