@@ -1,5 +1,6 @@
 //! The other subcommands on a real kernel: `capture`, `status --root`, `doctor`.
 
+use super::super::agent::BINARY;
 use super::super::drive;
 use super::super::rig::Rig;
 use super::same;
@@ -10,7 +11,6 @@ use std::time::Duration;
 
 /// A walk of the guest's sysfs under emulation.
 const LIMIT: Duration = Duration::from_secs(60);
-const BINARY: &str = "/run/storscope/storscope";
 const FOLDER: &str = "/tmp/capture";
 
 pub(super) fn round_trip(rig: &Rig) -> Result<()> {

@@ -82,13 +82,17 @@ pub(crate) const ALL: &[Case] = &[
         layouts: CLASSIC,
         ..faulty("port-errors", "correctable errors of a port are counted", link::correctable_errors)
     },
-    faulty("critical-warning", "each critical-warning bit is shown and found, and ends", smart::critical_warning),
+    Case {
+        layouts: CLASSIC,
+        ..faulty("critical-warning", "each critical-warning bit is shown and found, and ends", smart::critical_warning)
+    },
     Case {
         layouts: CLASSIC,
         ..faulty("over-temperature", "a temperature over the threshold sets its bit, and ends", smart::over_temperature)
     },
     faulty("carries", "a finding says what the drive carries", stacks::carries),
     Case {
+        layouts: CLASSIC,
         configuration: SPARSE,
         ..faulty("latency", "a slowed drive shows in quantiles and histogram, others do not", probe::latency)
     },
@@ -109,7 +113,14 @@ pub(crate) const ALL: &[Case] = &[
         layouts: CLASSIC,
         ..faulty("reset", "resets while the drive is asked leave it live and asked", controller::reset)
     },
-    faulty("not-live", "a controller that is not live gets no command, and is said not to be", controller::not_live),
+    Case {
+        layouts: CLASSIC,
+        ..faulty(
+            "not-live",
+            "a controller that is not live gets no command, and is said not to be",
+            controller::not_live,
+        )
+    },
     healthy(
         "observer",
         "only what the drive declares is asked; every command is counted",

@@ -16,7 +16,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// The usual configuration, with periods shorter than the defaults so that what a case waits for comes in test time.
 pub(crate) const USUAL: &str = include_str!("../../../../tests/lab/agent.toml");
 /// The agent in the guest.
-const BINARY: &str = "/lab/storscope";
+pub(crate) const BINARY: &str = "/lab/storscope";
 
 /// Programs for the guest.
 pub(super) struct Programs {
