@@ -315,8 +315,11 @@ fn c4_a_drive_that_comes_back_under_another_name_keeps_its_history() {
     let config = place.path().join("storscope.toml");
     std::fs::write(&config, "[periods]\ntick = \"1s\"\nrescan = \"5s\"\nsmart = \"1h\"\n").unwrap();
     let agent = Agent::replay(&seen, &["--config", config.to_str().unwrap()]);
+    // After the agent's own start: the wall clock may be set meanwhile, and moves both.
     let since = |figures: &Figures, name: &str| {
-        figures.find("storscope_finding_since_timestamp_seconds", &[("rule", "nvme_wear"), ("controller", name)])
+        let labels = [("rule", "nvme_wear"), ("controller", name)];
+        let since = figures.find("storscope_finding_since_timestamp_seconds", &labels)?;
+        Some(since - figures.find("storscope_agent_start_time_seconds", &[])?)
     };
     let first = since(&agent.wait_figures("the finding", |figures| since(figures, "nvme0").is_some()), "nvme0");
     std::fs::rename(&next, &seen).unwrap();

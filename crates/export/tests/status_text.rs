@@ -78,6 +78,34 @@ fn a_controller_names_its_devices() {
 }
 
 #[test]
+fn a_time_too_short_for_the_counters_is_not_shown_as_none() {
+    let mut view = fixture::full();
+    let none = storscope_model::view::IoRates {
+        reads_per_second: 0.4,
+        read_await_seconds: Some(0.0),
+        write_await_seconds: Some(0.0),
+        read_await_resolution_seconds: Some(0.001 / 2.0),
+        write_await_resolution_seconds: Some(0.001),
+        queue: 0.0,
+        utilisation: 0.0,
+        ..fixture::rates(1.0)
+    };
+    view.devices[0].rates = Some(none);
+    let page = page(&view);
+    assert_fits(&page);
+    let row = page.lines().find(|line| line.starts_with("nvme0n1 ")).expect("a row");
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[5..9], ["<0.5ms", "<1ms", "<0.1", "<1%"], "{row}");
+    let json: serde_json::Value =
+        serde_json::from_str(&storscope_export::json::render(&view).expect("json")).expect("json");
+    let rates = &json["devices"][0]["rates"];
+    assert_eq!(
+        (rates["read_await_seconds"].as_f64(), rates["read_await_resolution_seconds"].as_f64()),
+        (Some(0.0), Some(0.0005))
+    );
+}
+
+#[test]
 fn an_unknown_device_is_named() {
     let options = Options { device: Some("nope".to_owned()), ..Options::default() };
     assert!(render(&fixture::full(), &options).contains("no drive of the name nope is watched"));

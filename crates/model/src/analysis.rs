@@ -10,6 +10,7 @@ use crate::io_ticks;
 use crate::limits::Limits;
 use crate::link;
 use crate::phrase;
+use crate::request_times;
 use crate::rules::{
     Check, ControllerScope, DEVICE_GONE, DeviceScope, Facts, GoneScope, HostScope, RULES, Rule, Troubles,
 };
@@ -297,7 +298,7 @@ fn devices(history: &History, snapshot: &Snapshot, relations: Relations<'_>) -> 
             DeviceView {
                 state: state.clone(),
                 counters: history.fresh_counters(state).copied(),
-                rates: if counted { rates(history, io_time_reliable) } else { None },
+                rates: if counted { rates(history, state, snapshot, io_time_reliable) } else { None },
                 probe: probe(history),
                 controllers: controllers_of(state, snapshot),
                 carries,
@@ -308,8 +309,15 @@ fn devices(history: &History, snapshot: &Snapshot, relations: Relations<'_>) -> 
         .collect()
 }
 
-fn rates(history: &DeviceHistory, io_time_reliable: bool) -> Option<IoRates> {
-    if io_time_reliable { history.counters.rates() } else { history.counters.rates_by_completion() }
+fn rates(history: &DeviceHistory, state: &DeviceState, snapshot: &Snapshot, io_time_reliable: bool) -> Option<IoRates> {
+    let counters = &history.counters;
+    let rates = if io_time_reliable { counters.rates() } else { counters.rates_by_completion() }?;
+    let resolution = |of_one_line: f64| request_times::resolution(of_one_line, state, &snapshot.host);
+    Some(IoRates {
+        read_await_resolution_seconds: rates.read_await_resolution_seconds.map(resolution),
+        write_await_resolution_seconds: rates.write_await_resolution_seconds.map(resolution),
+        ..rates
+    })
 }
 
 fn probe(history: &DeviceHistory) -> ProbeView {

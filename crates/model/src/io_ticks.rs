@@ -38,7 +38,7 @@ fn affected(release: &str) -> bool {
 }
 
 /// Major and minor number of a release.
-fn version(release: &str) -> Option<(u32, u32)> {
+pub(crate) fn version(release: &str) -> Option<(u32, u32)> {
     let (major, rest) = release.split_once('.')?;
     let minor = rest.split(|next: char| !next.is_ascii_digit()).next()?;
     Some((major.parse().ok()?, minor.parse().ok()?))

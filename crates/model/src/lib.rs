@@ -23,6 +23,7 @@ pub mod phrase;
 pub mod probe_plan;
 pub mod reading;
 pub mod request;
+pub mod request_times;
 pub mod rules;
 pub mod sample;
 pub mod snapshot;

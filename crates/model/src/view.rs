@@ -30,6 +30,11 @@ pub struct IoRates {
     pub read_await_seconds: Option<f64>,
     /// Mean time of a write in seconds; `None` when none completed.
     pub write_await_seconds: Option<f64>,
+    /// What the kernel's counting leaves open of the mean time of a read, in seconds ([`crate::request_times`]): a mean of 0
+    /// is below it. `None` when none completed.
+    pub read_await_resolution_seconds: Option<f64>,
+    /// The same of a write.
+    pub write_await_resolution_seconds: Option<f64>,
     /// Mean requests in flight: aqu-sz, or where [`DeviceView::io_time_reliable`] is false, worked out from completed requests.
     pub queue: f64,
     /// Share of the interval with at least one request in flight, capped at 1; not saturation on a parallel device.

@@ -81,6 +81,8 @@ struct Rates {
     written_bytes_per_second: f64,
     read_await_seconds: Option<f64>,
     write_await_seconds: Option<f64>,
+    read_await_resolution_seconds: Option<f64>,
+    write_await_resolution_seconds: Option<f64>,
     queue: f64,
     utilisation: f64,
 }
@@ -97,6 +99,8 @@ impl Rates {
             written_bytes_per_second: rates.written_bytes_per_second,
             read_await_seconds: rates.read_await_seconds,
             write_await_seconds: rates.write_await_seconds,
+            read_await_resolution_seconds: rates.read_await_resolution_seconds,
+            write_await_resolution_seconds: rates.write_await_resolution_seconds,
             queue: rates.queue,
             utilisation: rates.utilisation,
         }

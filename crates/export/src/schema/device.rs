@@ -83,6 +83,13 @@ pub(super) const DEVICE: &[Definition] = &[
             ("written_bytes_per_second", Type::Number, "Bytes written."),
             ("read_await_seconds", Type::Maybe(&Type::Number), "Mean time of a read; null when none completed."),
             ("write_await_seconds", Type::Maybe(&Type::Number), "Mean time of a write; null when none completed."),
+            (
+                "read_await_resolution_seconds",
+                Type::Maybe(&Type::Number),
+                "What the kernel's whole milliseconds, or jiffies, leave open of read_await_seconds: a mean of 0 is below \
+                 it, not none. Null when none completed.",
+            ),
+            ("write_await_resolution_seconds", Type::Maybe(&Type::Number), "The same of write_await_seconds."),
             ("queue", Type::Number, "Mean requests in flight."),
             (
                 "utilisation",

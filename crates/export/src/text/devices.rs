@@ -7,7 +7,7 @@ use storscope_model::sample::nvme::SmartHealth;
 use storscope_model::sample::pcie::Link;
 use storscope_model::sample::probe::ProbeOp;
 use storscope_model::snapshot::SourceStatus;
-use storscope_model::view::{ControllerView, DeviceView, LinkStatus, LinkView, ProbeWindow, View};
+use storscope_model::view::{ControllerView, DeviceView, IoRates, LinkStatus, LinkView, ProbeWindow, View};
 
 const HEADINGS: [&str; 14] = [
     "DRIVE", "r/s", "w/s", "rMB/s", "wMB/s", "r_await", "w_await", "queue", "util", "p50", "p99", "temp", "used",
@@ -132,7 +132,7 @@ fn row(page: &Page<'_>, device: &DeviceView) -> Row {
     let dash = || DASH.to_owned();
     let rates = device.rates;
     let rate = |value: Option<f64>| value.map_or_else(dash, number::short);
-    let await_of = |value: Option<f64>| value.map_or_else(dash, number::latency);
+    let await_of = |mean: Option<f64>, resolution: Option<f64>| mean.map_or_else(dash, |mean| waited(mean, resolution));
     let (p50, p99) = probe(device);
     let smart = controllers(page.view, device).find_map(|controller| controller.state.smart.fresh());
     let (temperature, used) = smart.map_or_else(|| (dash(), dash()), condition);
@@ -143,10 +143,10 @@ fn row(page: &Page<'_>, device: &DeviceView) -> Row {
         rate(rates.map(|r| r.writes_per_second)),
         rate(rates.map(|r| r.read_bytes_per_second / 1e6)),
         rate(rates.map(|r| r.written_bytes_per_second / 1e6)),
-        await_of(rates.and_then(|r| r.read_await_seconds)),
-        await_of(rates.and_then(|r| r.write_await_seconds)),
-        rate(rates.map(|r| r.queue)),
-        rates.map_or_else(dash, |r| utilisation(device, r.utilisation)),
+        rates.map_or_else(dash, |r| await_of(r.read_await_seconds, r.read_await_resolution_seconds)),
+        rates.map_or_else(dash, |r| await_of(r.write_await_seconds, r.write_await_resolution_seconds)),
+        rates.map_or_else(dash, |r| queue(&r)),
+        rates.map_or_else(dash, |r| utilisation(device, &r)),
         p50,
         p99,
         temperature,
@@ -155,10 +155,30 @@ fn row(page: &Page<'_>, device: &DeviceView) -> Row {
     ]))
 }
 
+/// A mean time of requests; where the kernel's counters are too coarse to tell it, what it is below.
+fn waited(mean: f64, resolution: Option<f64>) -> String {
+    match resolution {
+        Some(resolution) if mean <= 0.0 => number::below(resolution),
+        _ => number::latency(mean),
+    }
+}
+
+/// True when requests completed: what was counted of their time was not none.
+fn worked(rates: &IoRates) -> bool {
+    let counted = [Some(rates.reads_per_second), Some(rates.writes_per_second), rates.discards_per_second];
+    counted.into_iter().chain([rates.flushes_per_second]).flatten().any(|rate| rate > 0.0)
+}
+
+fn queue(rates: &IoRates) -> String {
+    if rates.queue <= 0.0 && worked(rates) { number::TRACE.to_owned() } else { number::short(rates.queue) }
+}
+
 /// Marked where the kernel counts idle time as busy.
-fn utilisation(device: &DeviceView, share: f64) -> String {
+fn utilisation(device: &DeviceView, rates: &IoRates) -> String {
     let mark = if device.io_time_reliable { "" } else { "?" };
-    format!("{}{mark}", number::percent(share))
+    let share = rates.utilisation;
+    let shown = if share <= 0.0 && worked(rates) { number::TRACE_PERCENT.to_owned() } else { number::percent(share) };
+    format!("{shown}{mark}")
 }
 
 pub(super) fn condition(page: &SmartHealth) -> (String, String) {

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// More than nothing, in [`short`] and in [`percent`].
+pub(super) const TRACE: &str = "<0.1";
+/// See [`TRACE`].
+pub(super) const TRACE_PERCENT: &str = "<1%";
+
 const STEPS: [(f64, &str); 5] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
 
 /// Three significant digits at most: `0`, `0.2`, `5.2`, `110`, `12.3k`.
@@ -17,7 +22,7 @@ fn digits(value: f64) -> String {
     if value == 0.0 {
         "0".to_owned()
     } else if value < 0.05 {
-        "<0.1".to_owned()
+        TRACE.to_owned()
     } else if value < 9.95 || value < 99.95 && (0.05..0.95).contains(&value.fract()) {
         format!("{value:.1}")
     } else {
@@ -42,6 +47,15 @@ pub(super) fn latency(seconds: f64) -> String {
     }
 }
 
+/// A latency below `seconds`, which is rounded up to one digit: `<4us`, `<0.5ms`, `<1ms`.
+pub(super) fn below(seconds: f64) -> String {
+    let microseconds = (seconds * 1e6).max(1.0);
+    // What floating point adds to a whole digit is not rounded up to the next one.
+    let step = 10_f64.powf((microseconds * (1.0 + 1e-9)).log10().floor());
+    let bound = (microseconds / step - 1e-9).ceil() * step;
+    if bound < 100.0 { format!("<{bound:.0}us") } else { format!("<{}ms", digits(bound / 1e3).trim_end_matches(".0")) }
+}
+
 /// A span in its largest unit: `41 s`, `34 min`, `5 h`, `3 d`.
 pub(super) fn span(span: Duration) -> String {
     let seconds = span.as_secs();
@@ -56,7 +70,7 @@ pub(super) fn span(span: Duration) -> String {
 /// A share as percent: `22%`; a trace is not shown as none.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.5 { "<1%".to_owned() } else { format!("{percent:.0}%") }
+    if percent > 0.0 && percent < 0.5 { TRACE_PERCENT.to_owned() } else { format!("{percent:.0}%") }
 }
 
 /// A share as percent with one decimal: `3.1 %`.
@@ -87,6 +101,13 @@ mod tests {
     fn latencies_keep_two_digits() {
         let shown: Vec<String> = [92e-6, 310e-6, 850e-6, 1.4e-3, 12e-3, 0.25, 1.4, 30.0].map(latency).to_vec();
         assert_eq!(shown, ["92us", "310us", "0.85ms", "1.40ms", "12.0ms", "250ms", "1.40s", "30s"]);
+    }
+
+    #[test]
+    fn a_bound_is_rounded_up() {
+        let shown: Vec<String> =
+            [1e-3, 1e-3 / 2.0, 1e-3 / 3.0, 1e-3 / 10.0, 1e-3 / 11.0, 1e-3 / 5000.0, 0.010, 0.002].map(below).to_vec();
+        assert_eq!(shown, ["<1ms", "<0.5ms", "<0.4ms", "<0.1ms", "<0.1ms", "<1us", "<10ms", "<2ms"]);
     }
 
     #[test]

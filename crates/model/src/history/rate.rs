@@ -2,6 +2,7 @@
 
 use super::counters::{ExtendedCounters, Step};
 use crate::reading::Stamped;
+use crate::request_times::MILLISECOND;
 use crate::sample::diskstats::{Direction, DiskCounters, SECTOR_BYTES};
 use crate::snapshot::DeviceCounters;
 use crate::time::BootTime;
@@ -106,6 +107,8 @@ fn rates(delta: &DiskCounters, interval: Duration) -> Option<IoRates> {
         written_bytes_per_second: bytes(delta.writes.sectors) / seconds,
         read_await_seconds: await_seconds(&delta.reads),
         write_await_seconds: await_seconds(&delta.writes),
+        read_await_resolution_seconds: resolution_seconds(&delta.reads),
+        write_await_resolution_seconds: resolution_seconds(&delta.writes),
         queue: number(delta.weighted_time_ms) / 1000.0 / seconds,
         utilisation: (number(delta.io_time_ms) / 1000.0 / seconds).min(1.0),
     })
@@ -124,6 +127,10 @@ fn completed_queue(delta: &DiskCounters, interval: Duration) -> f64 {
 
 fn await_seconds(delta: &Direction) -> Option<f64> {
     (delta.completed > 0).then(|| number(delta.time_ms) / 1000.0 / number(delta.completed))
+}
+
+fn resolution_seconds(delta: &Direction) -> Option<f64> {
+    (delta.completed > 0).then(|| MILLISECOND.as_secs_f64() / number(delta.completed))
 }
 
 fn bytes(sectors: u64) -> f64 {
@@ -173,6 +180,8 @@ mod tests {
         assert_eq!(rates.reads_per_second.to_bits(), 100.0_f64.to_bits());
         assert_eq!(rates.read_bytes_per_second.to_bits(), (100.0_f64 * 4096.0).to_bits());
         assert_eq!(rates.read_await_seconds, Some(0.002));
+        assert_eq!(rates.read_await_resolution_seconds, Some(0.001 / 500.0));
+        assert_eq!(rates.write_await_resolution_seconds, None, "none completed");
         assert_eq!(rates.write_await_seconds, None, "no write completed");
         assert!((rates.queue - 0.4).abs() < 1e-12);
         assert!((rates.utilisation - 0.3).abs() < 1e-12);

@@ -6,6 +6,7 @@ mod laws;
 mod multipath;
 mod plan;
 mod replay;
+mod request_times;
 mod rules;
 mod scenario;
 mod sysstat;
