@@ -1,6 +1,6 @@
 //! The configuration in the words of the crates that it concerns.
 
-use crate::config::{Config, Periods};
+use crate::config::{Config, Devices, Pattern, Periods};
 use crate::version;
 use anyhow::Context;
 use std::sync::Arc;
@@ -24,12 +24,18 @@ pub(crate) fn collector(
     refusals: Refusals,
     agent: Arc<AgentCounts>,
 ) -> anyhow::Result<CollectorSettings> {
-    let text = |pattern: &Option<crate::config::Pattern>| pattern.as_ref().map(|pattern| pattern.0.as_str().to_owned());
-    let devices = &config.devices;
-    let (include, exclude, only) = (text(&devices.include), text(&devices.exclude), text(&devices.only));
-    let selection =
-        Selection::new(include.as_deref(), exclude.as_deref(), only.as_deref()).context("selection of devices")?;
+    let selection = selection(&config.devices)?;
     Ok(CollectorSettings { periods: periods(&config.periods), selection, refusals, agent })
+}
+
+/// Which devices are watched.
+///
+/// # Errors
+/// A pattern that the selection refuses.
+pub(crate) fn selection(devices: &Devices) -> anyhow::Result<Selection> {
+    let text = |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.0.as_str().to_owned());
+    let (include, exclude, only) = (text(&devices.include), text(&devices.exclude), text(&devices.only));
+    Selection::new(include.as_deref(), exclude.as_deref(), only.as_deref()).context("selection of devices")
 }
 
 fn periods(given: &Periods) -> storscope_collect::schedule::Periods {

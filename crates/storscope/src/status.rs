@@ -66,8 +66,7 @@ fn verdict_in(json: &str) -> anyhow::Result<Verdict> {
 }
 
 fn of_host(args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let mut config = Config::default();
-    args.select.override_config(&mut config);
+    let mut config = Config { devices: args.select.devices(), ..Config::default() };
     // What hangs must show within this one look: a burst begins within a second, not at a random time of the usual period.
     config.probe.deadline = DEADLINE;
     config.probe.reads_per_second = config.probe.burst;

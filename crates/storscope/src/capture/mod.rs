@@ -23,6 +23,7 @@ mod vpd;
 mod write;
 
 use crate::cli::CaptureArgs;
+use crate::settings;
 use anyhow::Context;
 use std::fmt::Write;
 use std::path::Path;
@@ -36,11 +37,9 @@ use tree::Tree;
 /// When the directory is not empty or cannot be written, or when an identity would be left in it.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let select = &args.select;
-    let pattern = |pattern: &Option<crate::config::Pattern>| pattern.as_ref().map(|p| p.0.as_str().to_owned());
-    let (include, exclude, only) = (pattern(&select.include), pattern(&select.exclude), pattern(&select.only));
-    let selection = Selection::new(include.as_deref(), exclude.as_deref(), only.as_deref())?;
+    let selection = settings::selection(&select.devices())?;
+    let host = select.checked_host()?;
     write::prepare(&args.dir)?;
-    let host = select.host();
     let (tree, notes) = capture(&host, &selection, &args.dir, args.keep_serials)?;
     crate::output::print(&summary(args, &tree, &notes))
 }
@@ -71,8 +70,8 @@ fn summary(args: &CaptureArgs, tree: &Tree, notes: &[String]) -> String {
 /// The command that shows the devices that were captured, as a shell takes it.
 fn command(args: &CaptureArgs) -> String {
     let mut command = format!("storscope status --root {}", quoted(&args.dir.display().to_string()));
-    let select = &args.select;
-    let options = [("include", &select.include), ("exclude", &select.exclude), ("only", &select.only)];
+    let devices = args.select.devices();
+    let options = [("include", &devices.include), ("exclude", &devices.exclude), ("only", &devices.only)];
     for (option, pattern) in options {
         if let Some(pattern) = pattern {
             let _ = write!(command, " --{option} {}", quoted(pattern.0.as_str()));

@@ -5,6 +5,7 @@ use regex::Regex;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
+use storscope_collect::select::Selection;
 use toml::de::DeValue;
 
 /// Longest regular expression, in bytes.
@@ -81,39 +82,51 @@ pub(crate) fn spell_duration(duration: Duration) -> String {
 }
 
 pub(super) fn pattern(value: Given<'_>) -> Result<Option<Pattern>, String> {
-    let written = text(value)?;
-    if written.is_empty() {
-        return Ok(None);
-    }
-    parse_pattern(written).map(Some)
+    parse_pattern(text(value)?)
 }
 
-/// A regular expression over kernel names.
+/// A regular expression over kernel names; empty for none.
 ///
 /// # Errors
 /// What is wrong with it, for people.
-pub(crate) fn parse_pattern(written: &str) -> Result<Pattern, String> {
+pub(crate) fn parse_pattern(written: &str) -> Result<Option<Pattern>, String> {
+    if written.is_empty() {
+        return Ok(None);
+    }
     if written.len() > MAX_PATTERN {
         return Err(format!("regular expression longer than {MAX_PATTERN} bytes"));
     }
-    Regex::new(written).map(Pattern).map_err(|error| {
+    let wrong = |error: &dyn std::fmt::Display| {
         let text = error.to_string();
         let last = text.lines().last().unwrap_or("malformed").trim().to_owned();
         format!("regular expression {written:?}: {}", last.trim_start_matches("error: "))
-    })
+    };
+    let pattern = Regex::new(written).map_err(|error| wrong(&error))?;
+    // As it is used, for a whole name: an expression that ends in a comment is one alone only.
+    Selection::new(Some(written), None, None).map_err(|error| wrong(&error))?;
+    Ok(Some(Pattern(pattern)))
 }
 
 pub(super) fn addresses(value: Given<'_>) -> Result<Vec<SocketAddr>, String> {
     let list = value.as_array().ok_or_else(|| format!("expected an array of strings, found {}", value.type_str()))?;
-    if list.is_empty() || list.len() > MAX_LISTEN {
-        return Err(format!("expected 1 to {MAX_LISTEN} addresses, found {}", list.len()));
-    }
+    check_count(list.len())?;
     let parsed = list.iter().map(|item| text(item.get_ref()).and_then(parse_address));
     let (good, bad): (Vec<_>, Vec<_>) = parsed.partition(Result::is_ok);
     if bad.is_empty() {
         return Ok(good.into_iter().flatten().collect());
     }
     Err(bad.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; "))
+}
+
+/// Whether so many addresses may be listened on.
+///
+/// # Errors
+/// That they may not, for people.
+pub(crate) fn check_count(addresses: usize) -> Result<(), String> {
+    if addresses == 0 || addresses > MAX_LISTEN {
+        return Err(format!("expected 1 to {MAX_LISTEN} addresses, found {addresses}"));
+    }
+    Ok(())
 }
 
 /// `address:port`, `[address]:port`, `:port` (every address) or `localhost:port`.
@@ -132,11 +145,18 @@ pub(crate) fn parse_address(written: &str) -> Result<SocketAddr, String> {
 }
 
 pub(super) fn directory(value: Given<'_>) -> Result<Option<PathBuf>, String> {
-    let written = text(value)?;
+    parse_directory(text(value)?)
+}
+
+/// The absolute path of a directory; empty for none.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub(crate) fn parse_directory(written: &str) -> Result<Option<PathBuf>, String> {
     match written {
         "" => Ok(None),
         path if path.starts_with('/') => Ok(Some(PathBuf::from(path))),
-        path => Err(format!("expected an absolute path, found {path:?}")),
+        path => Err(format!("expected an absolute path or nothing, found {path:?}")),
     }
 }
 

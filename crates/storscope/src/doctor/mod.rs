@@ -8,6 +8,7 @@ mod report;
 
 use crate::cli::SelectArgs;
 use crate::deadline::{NoResult, within};
+use crate::settings;
 use anyhow::bail;
 use privileges::{Needs, Privileges};
 use report::{Check, Report, Verdict};
@@ -29,13 +30,12 @@ const AT_ONCE: usize = 32;
 /// Prints the report. Exit status 0 when nothing is denied, 1 otherwise.
 ///
 /// # Errors
-/// When the devices cannot be found within [`SCAN_LIMIT`], or a pattern cannot be used.
+/// When there is no such host, its devices cannot be found within [`SCAN_LIMIT`], or a pattern cannot be used.
 pub(crate) fn run(args: &SelectArgs) -> anyhow::Result<ExitCode> {
-    let pattern = |pattern: &Option<crate::config::Pattern>| pattern.as_ref().map(|p| p.0.as_str().to_owned());
-    let (include, exclude, only) = (pattern(&args.include), pattern(&args.exclude), pattern(&args.only));
-    let selection = Selection::new(include.as_deref(), exclude.as_deref(), only.as_deref())?;
-    let asked = exclude.is_some() || only.is_some();
-    let root = args.host();
+    let devices = args.devices();
+    let selection = settings::selection(&devices)?;
+    let asked = devices.exclude.is_some() || devices.only.is_some();
+    let root = args.checked_host()?;
     let scanned = root.clone();
     let scan = match within(SCAN_LIMIT, move || discovery::scan(&scanned)) {
         Ok(scan) => scan,

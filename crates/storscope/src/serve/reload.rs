@@ -6,13 +6,13 @@ use crate::config::{Config, load};
 /// The configuration that `args` ask for.
 ///
 /// # Errors
-/// Every mistake of the file, with its line.
+/// Every mistake of the file, with its line, or of the command line.
 pub(super) fn read(args: &ServeArgs) -> anyhow::Result<Config> {
     let mut config = match &args.config {
         Some(file) => load::file(file)?,
         None => Config::default(),
     };
-    args.override_config(&mut config);
+    args.override_config(&mut config)?;
     Ok(config)
 }
 
