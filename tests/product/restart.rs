@@ -2,6 +2,7 @@
 
 use crate::agent::{Agent, wait};
 use crate::made_up::{Identify, Smart, folder, nvme, pages, small};
+use nix::sys::signal::Signal;
 use std::path::Path;
 
 const WORN: &str = "nvme_wear";
@@ -134,10 +135,43 @@ fn the_state_is_never_half_written() {
         let agent = replay(&host, state.path());
         since(&agent);
         agent.end();
-        let names: Vec<_> = std::fs::read_dir(state.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["state.json"]);
+        let mut names: Vec<_> =
+            std::fs::read_dir(state.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["agent.lock", "state.json"]);
         let text = std::fs::read_to_string(state.path().join("state.json")).unwrap();
         assert!(text.contains(WORN), "{text}");
     }
     wait("no file left", || (!state.path().join("state.json.new").exists()).then_some(()));
+}
+
+#[test]
+fn the_second_agent_on_a_state_directory_is_told_of_the_first() {
+    let host = worn();
+    let state = tempfile::tempdir().unwrap();
+    let usable = |agent: &Agent, wanted: f64| {
+        let usable = |figures: &crate::figures::Figures| figures.find("storscope_agent_state_usable", &[]);
+        agent.wait_figures("word of the state", |figures| usable(figures) == Some(wanted));
+    };
+    for end in [Signal::SIGTERM, Signal::SIGKILL] {
+        let first = replay(&host, state.path());
+        since(&first);
+        usable(&first, 1.0);
+        let second = replay(&host, state.path());
+        usable(&second, 0.0);
+        let why = second.json()["agent"]["state_error"].as_str().unwrap().to_owned();
+        assert!(why.contains(state.path().to_str().unwrap()), "{why}");
+        assert!(why.contains(&format!("process {}", first.id())), "{why}");
+        assert!(second.text("/status").contains("in use by another agent"));
+        since(&second);
+        let log = second.end();
+        assert_eq!(log.iter().filter(|line| line.contains("in use by another agent")).count(), 1, "{log:?}");
+        usable(&first, 1.0);
+        first.signal(end);
+        drop(first);
+        let third = replay(&host, state.path());
+        usable(&third, 1.0);
+        assert_eq!(third.json()["agent"]["state_error"], serde_json::Value::Null);
+        third.end();
+    }
 }

@@ -72,7 +72,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         path: "state_dir",
         form: "absolute path; empty for none",
-        doc: "Directory in which findings and refused log pages are remembered over restarts. Without one they are kept in memory only.",
+        doc: "Directory in which findings and refused log pages are remembered over restarts. Without one they are kept in memory only. It is locked for one agent; another on it says so and keeps its own in memory.",
         set: |config, given| value::directory(given).map(|directory| config.state_dir = directory),
         get: |config| {
             spell_text(&config.state_dir.as_ref().map_or_else(String::new, |path| path.display().to_string()))

@@ -2,6 +2,7 @@
 //!
 //! Written on its own thread by atomic replace, so that a sick disk under the state directory stops nothing.
 
+use super::holder::Holder;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::Write;
@@ -85,9 +86,19 @@ impl State {
 
 /// Reads the state in `directory` and starts the thread that writes it. A file that cannot be used is set aside under
 /// a name with `.bad`, never deleted.
+///
+/// While another agent has the directory, its state is read and not written: a former agent may still wait for a hung
+/// disk, and the one that follows must not wait for it, nor begin without its findings.
 pub(crate) fn open(directory: &Path) -> (Keeper, State) {
     let error = Arc::new(Mutex::new(None));
-    let state = match read(directory) {
+    let mut holder = Holder::new(directory);
+    let made = fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()));
+    let taken = holder.take();
+    if let Err(why) = &taken {
+        tracing::error!(%why, "state is not written");
+        note(&error, Some(why.clone()));
+    }
+    let state = match made.and_then(|()| read(directory, taken.is_ok())) {
         Ok(state) => state.unwrap_or_default(),
         Err(why) => {
             tracing::error!(%why, "state is not used");
@@ -102,9 +113,9 @@ pub(crate) fn open(directory: &Path) -> (Keeper, State) {
     let writer = move || {
         let _alive = alive;
         while let Ok(state) = to_write.recv() {
-            let result = write(&directory, &state).map_err(|error| format!("{}: {error}", directory.display()));
-            let failed = result.err();
-            if let Some(why) = &failed {
+            let failed = holder.take().and_then(|()| write(&directory, &state)).err();
+            let known = notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(why) = failed.as_ref().filter(|why| known.as_ref() != Some(why)) {
                 tracing::error!(%why, "state cannot be written");
             }
             note(&notes, failed);
@@ -150,24 +161,25 @@ fn note(place: &Mutex<Option<String>>, what: Option<String>) {
     *place.lock().unwrap_or_else(PoisonError::into_inner) = what;
 }
 
-fn read(directory: &Path) -> Result<Option<State>, String> {
+/// Only the file of a directory that is `own` is set aside.
+fn read(directory: &Path, own: bool) -> Result<Option<State>, String> {
     let path = directory.join(NAME);
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let set_aside = |error: &dyn std::fmt::Display| if own { set_aside(&path, error) } else { named(error) };
     let meta = match fs::metadata(&path) {
         Ok(meta) => meta,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(named(&error)),
     };
     if meta.len() > MAX_FILE || !meta.is_file() {
-        return Err(set_aside(&path, &"not a state file"));
+        return Err(set_aside(&"not a state file"));
     }
-    let bytes = fs::read(&path).map_err(|error| set_aside(&path, &error))?;
-    let version = serde_json::from_slice::<Version>(&bytes).map_err(|error| set_aside(&path, &error))?.version;
+    let bytes = fs::read(&path).map_err(|error| set_aside(&error))?;
+    let version = serde_json::from_slice::<Version>(&bytes).map_err(|error| set_aside(&error))?.version;
     if version != VERSION {
-        return Err(set_aside(&path, &format_args!("version {version}, expected {VERSION}")));
+        return Err(set_aside(&format_args!("version {version}, expected {VERSION}")));
     }
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| set_aside(&path, &error))
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| set_aside(&error))
 }
 
 #[derive(Deserialize)]
@@ -183,7 +195,11 @@ fn set_aside(path: &Path, why: &dyn std::fmt::Display) -> String {
     }
 }
 
-fn write(directory: &Path, state: &State) -> std::io::Result<()> {
+fn write(directory: &Path, state: &State) -> Result<(), String> {
+    replace(directory, state).map_err(|error| format!("{}: {error}", directory.display()))
+}
+
+fn replace(directory: &Path, state: &State) -> std::io::Result<()> {
     let temporary = directory.join(format!("{NAME}.new"));
     let mut file = File::create(&temporary)?;
     serde_json::to_writer(&mut file, state)?;
@@ -208,7 +224,7 @@ mod tests {
         };
         write(dir.path(), &state).unwrap();
         assert_eq!(state.refusals().iter().count(), 1);
-        assert_eq!(read(dir.path()), Ok(Some(state)));
+        assert_eq!(read(dir.path(), true), Ok(Some(state)));
     }
 
     #[test]
@@ -218,7 +234,7 @@ mod tests {
         let state = State::new(Memory::default(), &Refusals::default());
         keeper.write(state.clone());
         assert!(keeper.finish(state.clone()));
-        assert_eq!(read(dir.path()), Ok(Some(state)));
+        assert_eq!(read(dir.path(), true), Ok(Some(state)));
     }
 
     #[test]
@@ -226,10 +242,10 @@ mod tests {
         for content in ["{\"version\":1,\"boot_", "not json", "{\"version\":99}", ""] {
             let dir = tempfile::tempdir().unwrap();
             fs::write(dir.path().join(NAME), content).unwrap();
-            let why = read(dir.path()).unwrap_err();
+            let why = read(dir.path(), true).unwrap_err();
             assert!(why.contains("set aside"), "{why}");
             assert_eq!(fs::read_to_string(dir.path().join("state.json.bad")).unwrap(), content);
-            assert_eq!(read(dir.path()), Ok(None));
+            assert_eq!(read(dir.path(), true), Ok(None));
         }
     }
 
@@ -238,7 +254,32 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        let why = read(&file.join("state")).unwrap_err();
+        let why = open(&file.join("state")).0.error().unwrap();
         assert!(why.contains("file/state"), "{why}");
+    }
+
+    #[test]
+    fn the_state_of_another_agent_is_read_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::new(Memory::default(), &Refusals::default());
+        let (first, _) = open(dir.path());
+        first.write(state.clone());
+        assert!(first.finish(state.clone()));
+        let mut other = Holder::new(dir.path());
+        assert_eq!(other.take(), Ok(()));
+        let before = fs::read(dir.path().join(NAME)).unwrap();
+
+        let (second, found) = open(dir.path());
+        assert_eq!(found, state);
+        assert!(second.error().unwrap().contains("another agent"));
+        let mut refusals = Refusals::default();
+        let kind = DriveKind { model: "MADE UP".to_owned(), firmware: "1".to_owned() };
+        refusals.restore(kind, "get_log_self_test", Refusal::Foreign);
+        assert!(second.finish(State::new(Memory::default(), &refusals)));
+        assert_eq!(fs::read(dir.path().join(NAME)).unwrap(), before);
+
+        fs::write(dir.path().join(NAME), "torn").unwrap();
+        assert!(open(dir.path()).0.error().is_some());
+        assert_eq!(fs::read(dir.path().join(NAME)).unwrap(), b"torn");
     }
 }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod collector;
+mod holder;
 mod memory;
 mod pipe;
 mod reload;
