@@ -38,10 +38,10 @@ impl Selection {
     }
 
     /// Whether `device` is watched. `exclude` wins over everything; with `only`, nothing else counts; `include` adds to
-    /// the defaults, which are whole disks.
+    /// the defaults, which are whole disks. What [is free](is_free) is no drive whatever it is called.
     pub fn selected(&self, device: &Device) -> bool {
         let matches = |pattern: &Option<Regex>| pattern.as_ref().is_some_and(|pattern| pattern.is_match(&device.name));
-        if matches(&self.exclude) {
+        if matches(&self.exclude) || is_free(device) {
             return false;
         }
         if self.only.is_some() {
@@ -49,6 +49,17 @@ impl Selection {
         }
         matches(&self.include) || by_default(device)
     }
+}
+
+/// A numbered place of a driver with nothing attached to it: a loop device without a file, an unconnected network block
+/// device, a zram device or an array that is not set up. It is a drive as soon as it has a size, which the kernel tells
+/// by a uevent.
+pub fn is_free(device: &Device) -> bool {
+    let places = matches!(
+        device.transport,
+        Transport::Loop | Transport::Nbd | Transport::Zram | Transport::Ram | Transport::DeviceMapper | Transport::Md
+    );
+    places && device.size_bytes == Some(0)
 }
 
 fn compile(option: &'static str, pattern: Option<&str>) -> Result<Option<Regex>, BadPattern> {
@@ -84,8 +95,8 @@ fn by_default(device: &Device) -> bool {
         && STACKED.iter().any(|driver| {
             device.name.strip_prefix(driver).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         });
-    let empty = device.size_bytes == Some(0)
-        && (device.removable == Some(true) || matches!(device.transport, Transport::Nbd | Transport::Other));
+    let empty =
+        device.size_bytes == Some(0) && (device.removable == Some(true) || device.transport == Transport::Other);
     let boot_area = device.transport == Transport::Mmc && device.name.contains("boot");
     device.partition_of.is_none() && !made_up && !stacked && !empty && !boot_area
 }
@@ -128,8 +139,7 @@ mod tests {
         (reader.size_bytes, reader.removable) = (Some(0), Some(true));
         let mut unusable = device("nvme1n1", Transport::NvmePcie);
         unusable.size_bytes = Some(0);
-        let mut unconnected = device("nbd1", Transport::Nbd);
-        unconnected.size_bytes = Some(0);
+        let free = |name: &str, transport| Device { size_bytes: Some(0), ..device(name, transport) };
         [
             device("cciss/c0d0", Transport::Other),
             device("nvme0n1", Transport::NvmePcie),
@@ -149,7 +159,9 @@ mod tests {
             device("sr0", Transport::Optical),
             device("fd0", Transport::Floppy),
             device("nbd0", Transport::Nbd),
-            unconnected,
+            free("nbd1", Transport::Nbd),
+            free("loop0", Transport::Loop),
+            free("dm-9", Transport::DeviceMapper),
             device("zd16", Transport::Other),
         ]
         .iter()
@@ -185,6 +197,26 @@ mod tests {
     fn only_means_only_that() {
         let selection = Selection::new(Some("loop1"), None, Some("nvme0n1p?.*")).unwrap();
         assert_eq!(names(&selection), ["nvme0n1", "nvme0n1p1"]);
+    }
+
+    #[test]
+    fn what_is_free_is_no_drive_until_something_is_attached() {
+        for (include, only) in [(Some(".*"), None), (None, Some(".*"))] {
+            let names = names(&Selection::new(include, None, only).unwrap());
+            assert!(names.contains(&"loop1".to_owned()) && names.contains(&"sdh".to_owned()), "{names:?}");
+            assert!(!names.iter().any(|name| ["loop0", "nbd1", "dm-9"].contains(&name.as_str())), "{names:?}");
+        }
+        let attached = device("loop0", Transport::Loop);
+        assert!(Selection::new(Some("loop[0-9]+"), None, None).unwrap().selected(&attached));
+    }
+
+    #[test]
+    fn a_pattern_is_for_the_whole_name_with_anchors_or_without() {
+        for pattern in ["loop1", "^loop1$", "loop1$", "(loop)1"] {
+            let selection = Selection::new(None, None, Some(pattern)).unwrap();
+            assert_eq!(names(&selection), ["loop1"], "{pattern}");
+        }
+        assert!(names(&Selection::new(None, None, Some("loop")).unwrap()).is_empty());
     }
 
     #[test]

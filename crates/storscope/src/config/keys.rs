@@ -81,7 +81,7 @@ pub(crate) const KEYS: &[Key] = &[
     pattern!(
         "devices.include",
         include,
-        "Block devices added to the default choice, by kernel name. The expression is for the whole name: `loop.*`, not `loop`. The default is whole disks: no partitions, ram, zram, loop, sr, fd, nbd, dm or md."
+        "Block devices added to the default choice, by kernel name. Every expression is for the whole name, as if between `^` and `$`: `loop[0-9]+`, not `loop`. The default is whole disks: no partitions, ram, zram, loop, sr, fd, dm or md. A loop, nbd, zram, dm or md device with nothing attached is no drive until it has a size."
     ),
     pattern!("devices.exclude", exclude, "Block devices left out. Wins over `include` and `only`."),
     pattern!("devices.only", only, "Only these block devices, whatever the default choice is."),

@@ -1,7 +1,10 @@
 //! NVMe controllers: do they take commands, may they be asked, is their link readable.
 
+use super::nodes;
+use super::privileges::Privileges;
 use super::report::Check;
 use crate::deadline::{NoResult, within};
+use nix::errno::Errno;
 use std::path::Path;
 use std::time::Duration;
 use storscope_collect::nvme::PAGES;
@@ -19,7 +22,7 @@ const FILES_LIMIT: Duration = Duration::from_secs(5);
 const COMMAND_LIMIT: Duration = Duration::from_secs(15);
 
 /// Everything about one controller.
-pub(super) fn checks(root: &Root, controller: &Controller) -> Vec<Check> {
+pub(super) fn checks(root: &Root, controller: &Controller, own: Privileges) -> Vec<Check> {
     let subject = controller.name.as_str();
     let (host, known) = (root.clone(), controller.clone());
     let (mut checks, may_ask) = match within(FILES_LIMIT, move || kernel_files(&host, &known)) {
@@ -30,7 +33,7 @@ pub(super) fn checks(root: &Root, controller: &Controller) -> Vec<Check> {
         let node = root.node(subject);
         match within(COMMAND_LIMIT, move || ask(&node)) {
             Ok(Ok(answers)) => checks.extend(answers.into_iter().map(|what| Check::fine(subject, what))),
-            Ok(Err(error)) => checks.push(not_answered(subject, &error)),
+            Ok(Err(error)) => checks.push(not_answered(root, subject, &error, own)),
             Err(why) => checks.push(hangs(subject, "Identify and SMART", COMMAND_LIMIT, &why)),
         }
     }
@@ -141,11 +144,13 @@ fn ask(node: &Path) -> Result<Vec<String>, CommandError> {
     Ok(answers)
 }
 
-fn not_answered(subject: &str, error: &CommandError) -> Check {
+fn not_answered(root: &Root, subject: &str, error: &CommandError, own: Privileges) -> Check {
+    const LOSS: &str = "No SMART, temperature, wear or errors";
     match error.class() {
-        FaultClass::Denied(needs) => {
-            Check::denied(subject, format!("{error}: no SMART, temperature, wear or errors; needs {}", needs.name()))
+        FaultClass::Denied(_) if let CommandError::Open { path, errno } = error => {
+            nodes::denied(root, subject, path, Errno::from_raw(*errno), own, LOSS)
         }
+        FaultClass::Denied(needs) => Check::denied(subject, format!("{error}. {LOSS}; needs {}", needs.name())),
         FaultClass::NotLive => Check::lacks(subject, format!("takes no commands now: {error}")),
         FaultClass::Gone => {
             Check::lacks(subject, format!("{error}: its node is missing; a container sees it with --device"))
@@ -182,7 +187,7 @@ mod tests {
 
     fn found(root: &Root) -> Vec<Check> {
         let scan = discovery::scan(root);
-        checks(root, &scan.controllers[0])
+        checks(root, &scan.controllers[0], Privileges::none())
     }
 
     #[test]
@@ -209,8 +214,12 @@ mod tests {
     #[test]
     fn denial_names_the_capability() {
         let error = CommandError::Errno { command: CommandId::GetLog(LogPage::SmartHealth), errno: nix::libc::EACCES };
-        let check = not_answered("nvme0", &error);
+        let root = Root::captured(Path::new("capture"));
+        let check = not_answered(&root, "nvme0", &error, Privileges::none());
         assert_eq!(check.verdict, Verdict::Denied);
         assert!(check.what.contains("CAP_SYS_ADMIN"), "{check:?}");
+        let error = CommandError::Open { path: root.node("nvme0"), errno: nix::libc::EPERM };
+        let check = not_answered(&root, "nvme0", &error, Privileges::all());
+        assert!(check.what.contains("cgroup") && check.what.contains("No SMART"), "{check:?}");
     }
 }

@@ -1,17 +1,17 @@
 //! Block devices: is there a node, may it be opened for direct reads, is it counted.
 
+use super::nodes;
 use super::privileges::Privileges;
-use super::report::{Check, LeftOut};
+use super::report::{Check, FREE, LeftOut};
 use crate::deadline::{NoResult, within};
 use nix::errno::Errno;
 use nix::libc::{O_CLOEXEC, O_DIRECT, O_NONBLOCK};
-use nix::unistd::{User, geteuid};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 use storscope_collect::root::Root;
-use storscope_collect::select::Selection;
+use storscope_collect::select::{Selection, is_free};
 use storscope_collect::{ata_power, power, queue};
 use storscope_model::device::{Device, Transport, Zoned};
 use storscope_model::event::Outcome;
@@ -33,8 +33,7 @@ pub(super) fn checks(root: &Root, device: &Device, own: Privileges) -> Vec<Check
     }
     if let Some(why) = not_probed(device) {
         checks.push(Check::lacks(subject, format!("not probed: {why}")));
-    }
-    if !awake {
+    } else if !awake {
         checks.push(Check::fine(subject, "asleep: not opened, which would wake it"));
     } else if device.removable == Some(true) {
         checks.push(Check::fine(subject, "removable: not opened, which would lock its tray"));
@@ -106,13 +105,13 @@ fn opens(root: &Root, device: &Device, own: Privileges) -> Check {
     });
     match opened {
         Ok(Ok(())) => Check::fine(subject, format!("{} opens for direct reads: probes are possible", node.display())),
-        Ok(Err(errno)) => not_opened(device, &node, errno, own),
+        Ok(Err(errno)) => not_opened(root, device, &node, errno, own),
         Err(why) => hangs(subject, &format!("opening {}", node.display()), &why),
     }
 }
 
 /// Why the node does not open, and what helps.
-fn not_opened(device: &Device, node: &Path, errno: Errno, own: Privileges) -> Check {
+fn not_opened(root: &Root, device: &Device, node: &Path, errno: Errno, own: Privileges) -> Check {
     let subject = device.name.as_str();
     let path = node.display();
     match errno {
@@ -121,19 +120,8 @@ fn not_opened(device: &Device, node: &Path, errno: Errno, own: Privileges) -> Ch
             let what = format!("no node {path}: not probed. A container sees the host's nodes with --device {path}");
             Check::lacks(subject, what).mend(format!("mknod -m 0600 {path} {number}"))
         }
-        Errno::EPERM | Errno::EACCES if own.ignore_modes() => Check::denied(
-            subject,
-            format!(
-                "{path} does not open: {}, even for root. The device cgroup of a container, or the driver, \
-                 refuses it; no capability helps. Not probed; counters and settings are read",
-                errno.desc()
-            ),
-        ),
         Errno::EPERM | Errno::EACCES => {
-            let user = User::from_uid(geteuid()).ok().flatten();
-            let user = user.map_or_else(|| geteuid().to_string(), |user| user.name);
-            Check::denied(subject, format!("{path} does not open: {}. Not probed", errno.desc()))
-                .mend(format!("setfacl -m u:{user}:r {path}   # until the next start; or run as root"))
+            nodes::denied(root, subject, node, errno, own, "Not probed; counters and settings are read")
         }
         Errno::ENOMEDIUM => Check::fine(subject, "no medium"),
         Errno::EINVAL => Check::lacks(subject, format!("{path} takes no direct reads: not probed")),
@@ -178,8 +166,11 @@ pub(super) fn left_out(devices: &[Device], selection: &Selection, asked: bool) -
     groups
 }
 
-/// `asked`: the command line or the configuration chose.
+/// `asked`: the command line chose.
 fn why_left_out(device: &Device, asked: bool) -> &'static str {
+    if is_free(device) {
+        return FREE;
+    }
     if device.partition_of.is_some() {
         return "part of a disk that is watched as a whole";
     }
@@ -192,12 +183,6 @@ fn why_left_out(device: &Device, asked: bool) -> &'static str {
         _ if asked => "left out by --exclude or --only",
         _ => "not a whole disk of its own",
     }
-}
-
-/// The first loop device that is free, to try the agent on.
-pub(super) fn free_loop(devices: &[Device]) -> Option<&str> {
-    let free = |device: &&Device| device.transport == Transport::Loop && device.size_bytes == Some(0);
-    devices.iter().find(free).map(|device| device.name.as_str())
 }
 
 #[cfg(test)]

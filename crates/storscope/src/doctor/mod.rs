@@ -3,6 +3,7 @@
 mod controllers;
 mod devices;
 mod host;
+mod nodes;
 mod privileges;
 mod report;
 
@@ -67,13 +68,13 @@ fn examine(root: &Root, scan: Scan, selection: &Selection, asked: bool, own: Pri
     };
     let of_devices = together(&watched, |device| devices::checks(root, device, own));
     let controllers: Vec<_> = inventory.controllers.values().collect();
-    let of_controllers = together(&controllers, |controller| controllers::checks(root, controller));
+    let of_controllers = together(&controllers, |controller| controllers::checks(root, controller, own));
     let probes =
         of_devices.iter().any(|check| check.verdict == Verdict::Fine && check.what.contains("probes are possible"));
     report.checks.extend(of_devices);
     report.checks.extend(of_controllers);
     if root.live && !probes {
-        report.checks.push(nothing_to_probe(&all, watched.is_empty()));
+        report.checks.push(nothing_to_probe(watched.is_empty()));
     }
     report.checks.extend(faults);
     if root.live {
@@ -97,13 +98,12 @@ fn heading(root: &Root, devices: usize, controllers: usize) -> String {
 }
 
 /// How to see the agent at work where no disk can be read.
-fn nothing_to_probe(devices: &[Device], none_watched: bool) -> Check {
-    let pattern = devices::free_loop(devices).unwrap_or("loop[0-9]+");
+fn nothing_to_probe(none_watched: bool) -> Check {
     let why = if none_watched { "no disk is watched" } else { "no watched disk can be read" };
     Check::lacks("probes", format!("{why}: latency cannot be measured. To try it on a loop device (as root):"))
         .mend("openssl rand -out disk.img 268435456")
         .mend("losetup --find --show --direct-io=on disk.img        # prints the device that it took")
-        .mend(format!("storscope serve --include '{pattern}'            # that one"))
+        .mend("storscope serve --include 'loop[0-9]+'               # those with a file behind them")
 }
 
 /// Looks at several at once: one that hangs holds up no other. Each has deadlines of its own.

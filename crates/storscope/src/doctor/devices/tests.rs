@@ -62,17 +62,26 @@ fn a_missing_node_is_made_with_its_number() {
 }
 
 #[test]
+fn a_device_without_a_size_is_told_once() {
+    let (_dir, root) = host(true, &[("size", "0"), ("removable", "0")]);
+    std::fs::write(root.node("vda"), "").unwrap();
+    let found = found(&root);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].verdict == Verdict::Lacks && found[0].what.contains("it has no size"), "{found:?}");
+}
+
+#[test]
 fn denial_by_mode_and_by_cgroup_differ() {
     let (_dir, root) = host(true, &[]);
     let device = &discovery::scan(&root).devices[0];
     let node = root.node("vda");
-    let of = |errno, own| not_opened(device, &node, errno, own);
+    let of = |errno, own| not_opened(&root, device, &node, errno, own);
     let mode = of(Errno::EACCES, Privileges::none());
     assert_eq!(mode.verdict, Verdict::Denied);
     assert!(mode.mend[0].starts_with("setfacl -m u:"), "{mode:?}");
     let cgroup = of(Errno::EPERM, Privileges::all());
     assert_eq!(cgroup.verdict, Verdict::Denied);
-    assert!(cgroup.what.contains("even for root") && cgroup.mend.is_empty(), "{cgroup:?}");
+    assert!(cgroup.what.contains("to root too") && cgroup.what.contains("Not probed"), "{cgroup:?}");
     assert_eq!(of(Errno::ENXIO, Privileges::all()).verdict, Verdict::Lacks);
     assert_eq!(of(Errno::EIO, Privileges::all()).verdict, Verdict::Denied);
 }
@@ -80,18 +89,21 @@ fn denial_by_mode_and_by_cgroup_differ() {
 #[test]
 fn what_is_left_out_is_grouped_by_reason() {
     let (_dir, root) = host(false, &[]);
-    for name in ["loop0", "loop1", "dm-0"] {
+    for (name, size) in [("loop0", 0), ("loop1", 0), ("loop2", 8), ("dm-0", 8)] {
         let folder = root.sys("devices/virtual/block").join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("size"), "0\n").unwrap();
+        std::fs::write(folder.join("size"), format!("{size}\n")).unwrap();
         std::os::unix::fs::symlink(format!("../../devices/virtual/block/{name}"), root.sys("class/block").join(name))
             .unwrap();
     }
     let devices = discovery::scan(&root).devices;
     let groups = left_out(&devices, &Selection::default(), false);
     let of = |names: &[&str], why| LeftOut { names: names.iter().map(|name| (*name).to_owned()).collect(), why };
-    assert_eq!(groups, [of(&["dm-0"], "made of other disks"), of(&["loop0", "loop1"], "made of files")]);
-    assert_eq!(free_loop(&devices), Some("loop0"));
+    let expected =
+        [of(&["dm-0"], "made of other disks"), of(&["loop0", "loop1"], FREE), of(&["loop2"], "made of files")];
+    assert_eq!(groups, expected);
+    let all = Selection::new(Some(".*"), None, None).unwrap();
+    assert_eq!(left_out(&devices, &all, true), [of(&["loop0", "loop1"], FREE)], "no option makes a drive of these");
     let none = Selection::new(None, Some("vda"), None).unwrap();
     assert!(left_out(&devices, &none, true).contains(&of(&["vda"], "left out by --exclude or --only")));
 }
