@@ -16,6 +16,7 @@ mod odd_input;
 mod real_hosts;
 mod restart;
 mod server;
+mod starting;
 mod status_command;
 mod whole_host;
 

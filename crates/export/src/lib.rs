@@ -10,4 +10,4 @@ pub mod prometheus;
 pub mod schema;
 pub mod table;
 pub mod text;
-mod wall;
+pub mod wall;

@@ -1,4 +1,4 @@
-//! Boot time as wall-clock time in UTC.
+//! Boot time as wall-clock time in UTC, by the present clock ([`storscope_model::wall_clock`] says why).
 
 use jiff::Timestamp;
 use storscope_model::finding::Since;
@@ -10,7 +10,7 @@ pub(crate) fn timestamp(clock: &ClockSync, at: BootTime) -> Option<Timestamp> {
 }
 
 /// The instant in UTC of the beginning of a finding.
-pub(crate) fn since(clock: &ClockSync, since: Since) -> Option<Timestamp> {
+pub fn since(clock: &ClockSync, since: Since) -> Option<Timestamp> {
     match since {
         Since::Boot(at) => timestamp(clock, at),
         Since::Wall(ns) => Timestamp::from_nanosecond(ns).ok(),
@@ -21,4 +21,10 @@ pub(crate) fn since(clock: &ClockSync, since: Since) -> Option<Timestamp> {
 #[expect(clippy::cast_precision_loss, reason = "a clock in floating point keeps microseconds")]
 pub(crate) fn unix_seconds(clock: &ClockSync, at: BootTime) -> f64 {
     clock.wall_ns(at) as f64 / 1e9
+}
+
+/// Nanoseconds as seconds.
+#[expect(clippy::cast_precision_loss, reason = "a step of the clock needs no nanoseconds")]
+pub(crate) fn seconds(nanoseconds: i128) -> f64 {
+    nanoseconds as f64 / 1e9
 }

@@ -14,6 +14,7 @@ use storscope_model::sample::Sample;
 use storscope_model::sample::probe::{ProbeOp, SkipReason};
 use storscope_model::sample::queue::QueueSettings;
 use storscope_model::view::{DeviceView, ProbeWindow, View};
+use storscope_model::wall_clock::ClockStep;
 
 fn page(view: &View) -> String {
     render(view, &Options::default())
@@ -103,6 +104,21 @@ fn a_time_too_short_for_the_counters_is_not_shown_as_none() {
         (rates["read_await_seconds"].as_f64(), rates["read_await_resolution_seconds"].as_f64()),
         (Some(0.0), Some(0.0005))
     );
+}
+
+#[test]
+fn a_clock_that_was_set_is_told_for_a_day() {
+    let mut view = fixture::full();
+    let mut told = |by_ns: i128, seconds: u64| {
+        view.clock_step = Some(ClockStep { by_ns, seen: fixture::ago(seconds) });
+        let page = page(&view);
+        assert_fits(&page);
+        page.lines().find_map(|line| line.strip_prefix("clock     ").map(str::to_owned))
+    };
+    let forward = told(7_200_000_000_000, 300).expect("a line");
+    assert!(forward.starts_with("set 2 h forward 5 min ago: "), "{forward}");
+    assert!(told(-90_000_000_000, 40).expect("a line").starts_with("set 90 s back 40 s ago: "));
+    assert_eq!(told(7_200_000_000_000, 86_400), None);
 }
 
 #[test]

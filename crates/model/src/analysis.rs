@@ -10,12 +10,14 @@ use crate::io_ticks;
 use crate::limits::Limits;
 use crate::link;
 use crate::phrase;
+use crate::reading::Reading;
 use crate::request_times;
 use crate::rules::{
     Check, ControllerScope, DEVICE_GONE, DeviceScope, Facts, GoneScope, HostScope, RULES, Rule, Troubles,
 };
 use crate::snapshot::{ControllerState, DeviceState, Snapshot};
 use crate::time::BootTime;
+use crate::unread::Unread;
 use crate::view::{AgentStatus, ControllerView, DeviceView, IoRates, ProbeView, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,17 +41,22 @@ pub fn analyse(
     let relations = Relations::of(snapshot, carriers.as_ref());
     judge(history, snapshot, &relations, agent, limits, now);
     let findings = history.episodes.open(now, snapshot.clock.wall_offset_ns);
-    let (verdict, headline) = verdict(snapshot, &relations, &findings);
+    let unread = Unread::of(snapshot, now);
+    history.ready |= looked_around(snapshot) && unread.waiting.is_empty();
+    let (verdict, headline) = verdict(snapshot, &relations, &findings, &unread, history.ready);
     let controllers = controllers(history, snapshot, &relations);
     View {
         now,
         clock: snapshot.clock.clone(),
+        clock_step: snapshot.clock_step,
         host: snapshot.host.clone(),
         cpu: history.cpu.shares(),
         agent_cpu: history.cpu.agent_share(),
         agent: Arc::clone(agent),
         verdict,
         headline,
+        unread,
+        ready: history.ready,
         findings,
         closed: history.episodes.closed(),
         devices: devices(history, snapshot, relations),
@@ -208,8 +215,21 @@ fn judge(
     history.remember(snapshot, relations.carries.iter().map(|(id, lines)| (*id, lines.as_slice())), now);
 }
 
-/// One word and one sentence. Ok takes a fresh value of every selected device.
-fn verdict(snapshot: &Snapshot, relations: &Relations<'_>, findings: &[Finding]) -> (Verdict, String) {
+/// True when it was looked for devices, and for their counters.
+fn looked_around(snapshot: &Snapshot) -> bool {
+    snapshot.host.discovery.last().is_some() && !matches!(snapshot.host.diskstats, Reading::Never)
+}
+
+/// One word and one sentence. Ok takes a fresh value of every selected device, and that everything that is asked of it was
+/// answered or refused once.
+fn verdict(
+    snapshot: &Snapshot,
+    relations: &Relations<'_>,
+    findings: &[Finding],
+    unread: &Unread,
+    ready: bool,
+) -> (Verdict, String) {
+    let alone = |state: &&ControllerState| relations.devices_of(&state.controller.id).is_empty();
     let total = snapshot.devices.len();
     let worst = findings.first().map(|finding| finding.severity).filter(|severity| *severity > Severity::Info);
     if let Some(worst) = worst {
@@ -228,13 +248,22 @@ fn verdict(snapshot: &Snapshot, relations: &Relations<'_>, findings: &[Finding])
         };
         return (Verdict::Unknown, headline);
     }
+    if !unread.waiting.is_empty() {
+        let drives = phrase::count(total + snapshot.controllers.values().filter(alone).count(), "drive");
+        let prefix = if ready { "" } else { "starting: " };
+        let names = phrase::names(&unread.waiting, HEADLINE_NAMES);
+        let n = unread.waiting.len();
+        return (Verdict::Unknown, format!("{prefix}{n} of {drives} not yet read: {names}"));
+    }
+    if !unread.silent.is_empty() {
+        return (Verdict::Unknown, format!("no answer yet from {}", phrase::names(&unread.silent, HEADLINE_NAMES)));
+    }
     let mut silent: Vec<&str> = snapshot
         .devices
         .values()
         .filter(|state| !looked_at(state, snapshot))
         .map(|state| state.device.name.as_str())
         .collect();
-    let alone = |state: &&ControllerState| relations.devices_of(&state.controller.id).is_empty();
     let controllers = snapshot.controllers.values().filter(alone).filter(|state| !controller_looked_at(state));
     silent.extend(controllers.map(|state| state.controller.name.as_str()));
     if !silent.is_empty() {

@@ -65,6 +65,8 @@ pub struct History {
     pub episodes: episodes::Episodes,
     /// Devices whose absence is a finding.
     pub gone: gone::AllGone,
+    /// The first readings were all there once.
+    pub ready: bool,
 }
 
 impl History {

@@ -28,4 +28,6 @@ pub mod rules;
 pub mod sample;
 pub mod snapshot;
 pub mod time;
+pub mod unread;
 pub mod view;
+pub mod wall_clock;

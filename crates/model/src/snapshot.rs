@@ -8,6 +8,7 @@ use crate::reading::Reading;
 use crate::sample::diskstats::{DiskCounters, Table};
 use crate::sample::{Sample, Source};
 use crate::time::{BootTime, ClockSync};
+use crate::wall_clock::ClockStep;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct SourceStats {
 pub struct Snapshot {
     /// Boot time against wall clock at the newest tick.
     pub clock: ClockSync,
+    /// When the wall clock was last set, as far as this process saw it.
+    pub clock_step: Option<ClockStep>,
     /// The host.
     pub host: HostState,
     /// Block devices by identity.

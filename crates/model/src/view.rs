@@ -6,6 +6,8 @@ use crate::sample::pcie::Link;
 use crate::sample::probe::{Engine, ProbeOp, SkipReason};
 use crate::snapshot::{ControllerState, DeviceState, HostState};
 use crate::time::{BootTime, ClockSync};
+use crate::unread::Unread;
+use crate::wall_clock::ClockStep;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -205,6 +207,8 @@ pub struct View {
     pub now: BootTime,
     /// Boot time against wall clock.
     pub clock: ClockSync,
+    /// When the wall clock was last set, as far as this process saw it.
+    pub clock_step: Option<ClockStep>,
     /// The host's readings.
     pub host: HostState,
     /// CPU shares of the newest interval.
@@ -217,6 +221,11 @@ pub struct View {
     pub verdict: Verdict,
     /// The sentence that matters most.
     pub headline: String,
+    /// What is not known of the drives yet.
+    pub unread: Unread,
+    /// True once the host was looked at and nothing was waited for any more: what `/readyz` says. What appears later does
+    /// not undo it.
+    pub ready: bool,
     /// Open findings, worst first.
     pub findings: Vec<Finding>,
     /// Findings closed by this process, newest first, bounded.

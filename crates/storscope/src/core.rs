@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use storscope_export::wall;
 use storscope_model::analysis;
 use storscope_model::codec::CodecError;
 use storscope_model::event::Event;
@@ -15,6 +16,10 @@ use storscope_model::request::{ProbeTarget, Request};
 use storscope_model::snapshot::Snapshot;
 use storscope_model::time::{BootTime, ClockSync};
 use storscope_model::view::{AgentStatus, View};
+use storscope_model::wall_clock::WallClock;
+
+/// Most open findings that are logged again when the wall clock was set.
+const MAX_RETOLD: usize = 24;
 
 /// Everything the serving side knows.
 pub(crate) struct Core {
@@ -26,6 +31,7 @@ pub(crate) struct Core {
     pub(crate) probes: ProbePolicy,
     planned: Option<Vec<ProbeTarget>>,
     open: BTreeMap<(&'static str, Subject), Finding>,
+    wall: WallClock,
     begun: bool,
     /// What the binary says of itself.
     pub(crate) agent: AgentStatus,
@@ -45,7 +51,8 @@ impl Core {
     /// A state that knows nothing but what `history` brings over from a former run.
     pub(crate) fn new(limits: Limits, probes: ProbePolicy, agent: AgentStatus, history: History) -> Self {
         let snapshot = Snapshot::default();
-        Self { snapshot, history, limits, probes, planned: None, open: BTreeMap::new(), begun: false, agent }
+        let (open, wall) = (BTreeMap::new(), WallClock::default());
+        Self { snapshot, history, limits, probes, planned: None, open, wall, begun: false, agent }
     }
 
     /// Takes in one event, or that one could not be read.
@@ -82,10 +89,15 @@ impl Core {
 
     /// Works out a view at `now`.
     pub(crate) fn turn(&mut self, now: BootTime, clock: ClockSync) -> Turn {
+        let (clock, stepped) = self.wall.follow(clock, now);
         self.snapshot.clock = clock;
+        self.snapshot.clock_step = self.wall.step();
         self.snapshot.expire(now, &|source| self.limits.freshness(source));
         let agent = Arc::new(self.agent.clone());
         let view = Arc::new(analysis::analyse(&mut self.history, &self.snapshot, &agent, &self.limits, now));
+        if stepped {
+            log_step(&view);
+        }
         let changed = self.log_changes(&view) || !std::mem::replace(&mut self.begun, true);
         Turn { view, request: self.plan(now), changed }
     }
@@ -115,7 +127,7 @@ impl Core {
             view.findings.iter().map(|found| ((found.rule, found.subject.clone()), found.clone())).collect();
         for (key, found) in &now {
             if !self.open.contains_key(key) {
-                log_opened(found);
+                log_opened(view, found);
             }
         }
         for (key, found) in &self.open {
@@ -124,6 +136,7 @@ impl Core {
                     rule = found.rule,
                     device = found.device,
                     controller = found.controller,
+                    since = since(view, found),
                     "finding closed: {}",
                     found.title
                 );
@@ -135,7 +148,32 @@ impl Core {
     }
 }
 
-fn log_opened(found: &Finding) {
+/// When a finding began, as `/status` tells it: before it opened, where it had to last first.
+fn since(view: &View, found: &Finding) -> Option<String> {
+    wall::since(&view.clock, found.since).map(|at| format!("{at:.0}"))
+}
+
+/// Says that the wall clock was set, and when what is open began by the clock as it is now.
+fn log_step(view: &View) {
+    let Some(step) = view.clock_step else { return };
+    tracing::warn!(
+        seconds = step.by_ns / 1_000_000_000,
+        "the wall clock was set: lines before this one bear the former time, /status and metrics tell every time by the \
+         present one"
+    );
+    for found in view.findings.iter().take(MAX_RETOLD) {
+        tracing::info!(
+            rule = found.rule,
+            device = found.device,
+            controller = found.controller,
+            since = since(view, found),
+            "finding is open: {}",
+            found.title
+        );
+    }
+}
+
+fn log_opened(view: &View, found: &Finding) {
     macro_rules! opened {
         ($level:ident) => {
             tracing::$level!(
@@ -143,6 +181,7 @@ fn log_opened(found: &Finding) {
                 severity = found.severity.as_str(),
                 device = found.device,
                 controller = found.controller,
+                since = since(view, found),
                 evidence = found.evidence.join("; "),
                 "finding opened: {}",
                 found.title
@@ -153,5 +192,81 @@ fn log_opened(found: &Finding) {
         Severity::Info => opened!(info),
         Severity::Warning => opened!(warn),
         Severity::Critical => opened!(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, Write};
+    use std::sync::Mutex;
+    use storscope_export::{json, text};
+    use storscope_model::event::Outcome;
+    use storscope_model::fault::Fault;
+    use storscope_model::sample::Source;
+    use tracing_subscriber::fmt::MakeWriter;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl<'a> MakeWriter<'a> for Lines {
+        type Writer = Self;
+
+        fn make_writer(&'a self) -> Self {
+            self.clone()
+        }
+    }
+
+    /// What a turn at `seconds` logs, and its view, with the wall clock `offset` seconds ahead of boot time.
+    fn turn(core: &mut Core, seconds: u64, offset: i128) -> (Vec<String>, Arc<View>) {
+        let lines = Lines::default();
+        let log = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false).without_time().finish();
+        let clock = ClockSync { boot_id: "one".to_owned(), wall_offset_ns: offset * 1_000_000_000 };
+        let turn = tracing::subscriber::with_default(log, || core.turn(BootTime::from_secs(seconds), clock));
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        (text.lines().map(str::to_owned).collect(), turn.view)
+    }
+
+    fn failing() -> Core {
+        let limits = Limits::default();
+        let mut core = Core::new(limits, ProbePolicy::default(), AgentStatus::default(), History::default());
+        for second in [100, 105, 110] {
+            let at = BootTime::from_secs(second);
+            let outcome = Outcome::Failed(Fault::Gone);
+            let read = Event::Read { subject: Subject::Host, source: Source::Diskstats, began: at, ended: at, outcome };
+            core.apply(Ok(read), at);
+        }
+        core
+    }
+
+    #[test]
+    fn log_text_and_json_tell_one_beginning_also_after_the_clock_was_set() {
+        let mut core = failing();
+        let day = 1_790_000_000 / 86_400 * 86_400;
+        let (log, view) = turn(&mut core, 110, day);
+        assert!(log[0].contains("finding opened: ") && log[0].contains("00:01:40Z"), "{log:?}");
+        assert!(text::render(&view, &text::Options::default()).contains("since 00:01 (10 s)"));
+        assert_eq!(turn(&mut core, 115, day).0, Vec::<String>::new());
+
+        let (log, view) = turn(&mut core, 120, day + 7200);
+        assert!(log[0].contains("the wall clock was set") && log[0].contains("seconds=7200"), "{log:?}");
+        assert!(log[1].contains("finding is open: ") && log[1].contains("02:01:40Z"), "{log:?}");
+        let page = text::render(&view, &text::Options::default());
+        assert!(page.contains("since 02:01 (20 s)") && page.contains("clock     set 2 h forward 0 s ago"), "{page}");
+        let status: serde_json::Value = serde_json::from_str(&json::render(&view).unwrap()).unwrap();
+        assert!(status["findings"][0]["since"].as_str().unwrap().ends_with("02:01:40Z"), "{}", status["findings"]);
+        assert_eq!(status["host"]["clock_set_by_seconds"].as_f64(), Some(7200.0));
+        assert!(status["agent"]["started"].as_str().unwrap().ends_with("02:00:00Z"), "{}", status["agent"]);
+        assert_eq!(turn(&mut core, 125, day + 7200).0, Vec::<String>::new());
     }
 }

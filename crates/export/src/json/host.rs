@@ -1,6 +1,7 @@
 //! The host, and how busy it is.
 
 use super::source::Source;
+use crate::wall;
 use jiff::Timestamp;
 use serde::Serialize;
 use storscope_model::sample::host::{PressureLine, PressureResource};
@@ -12,6 +13,8 @@ pub(super) struct Host<'v> {
     kernel: Option<&'v str>,
     boot_id: &'v str,
     boot_time: Option<Timestamp>,
+    clock_set: Option<Timestamp>,
+    clock_set_by_seconds: Option<f64>,
     cpus: Option<u64>,
     memory_bytes: Option<u64>,
     memory_available_bytes: Option<u64>,
@@ -28,6 +31,8 @@ impl<'v> Host<'v> {
             kernel: info.and_then(|info| info.kernel.as_deref()),
             boot_id: &view.clock.boot_id,
             boot_time: boot_time.and_then(|seconds| Timestamp::from_second(seconds).ok()),
+            clock_set: view.clock_step.and_then(|step| super::time(view, step.seen)),
+            clock_set_by_seconds: view.clock_step.map(|step| wall::seconds(step.by_ns)),
             cpus: info.and_then(|info| info.cpus),
             memory_bytes: info.and_then(|info| info.memory_bytes),
             memory_available_bytes: info.and_then(|info| info.memory_available_bytes),

@@ -43,6 +43,13 @@ pub(super) const STATUS: &[Definition] = &[
             ("kernel", Type::Maybe(&Type::Text), "Kernel release."),
             ("boot_id", Type::Text, "Boot id of the kernel; empty when unreadable."),
             ("boot_time", Type::Maybe(&Type::Time), "When the host booted."),
+            (
+                "clock_set",
+                Type::Maybe(&Type::Time),
+                "When the wall clock was last set by a second or more while the agent ran. Every time here is told by the \
+                 present clock; a log line from before bears that of then.",
+            ),
+            ("clock_set_by_seconds", Type::Maybe(&Type::Number), "How far it was set; negative when it was set back."),
             ("cpus", Type::Maybe(&Type::Count), "Logical CPUs."),
             ("memory_bytes", Type::Maybe(&Type::Count), "Memory."),
             ("memory_available_bytes", Type::Maybe(&Type::Count), "Memory available without swapping."),

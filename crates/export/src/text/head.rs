@@ -3,6 +3,7 @@
 use super::{Page, line, number};
 use crate::wall;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use storscope_model::finding::Severity;
 use storscope_model::identity::{DeviceId, Subject};
 use storscope_model::view::View;
@@ -81,6 +82,7 @@ pub(super) fn write(page: &mut Page<'_>) {
     if !load.is_empty() {
         page.wrapped("", &load.join(", "), 0);
     }
+    clock_step(page);
     if view.agent.captured {
         page.wrapped("", "captured host: what is shown was read then; nothing is asked and nothing is probed", 0);
     }
@@ -91,5 +93,22 @@ pub(super) fn write(page: &mut Page<'_>) {
         page.wrapped("state", &format!("not kept: {error}"), INDENT);
     }
 }
+
+/// That the clock was set, while log lines from before are of interest.
+fn clock_step(page: &mut Page<'_>) {
+    let now = page.view.now;
+    if let Some(step) = page.view.clock_step.filter(|step| now.since(step.seen) < TELL_STEP) {
+        let by = Duration::from_nanos(u64::try_from(step.by_ns.unsigned_abs()).unwrap_or(u64::MAX));
+        let way = if step.by_ns < 0 { "back" } else { "forward" };
+        let (by, ago) = (number::span(by), number::span(now.since(step.seen)));
+        let text = format!(
+            "set {by} {way} {ago} ago: every time here is told by the present clock; log lines from before bear that of then"
+        );
+        page.wrapped("clock", &text, INDENT);
+    }
+}
+
+/// How long the page tells that the clock was set.
+const TELL_STEP: Duration = Duration::from_secs(24 * 3600);
 
 const INDENT: usize = 10;

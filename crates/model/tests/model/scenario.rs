@@ -176,7 +176,9 @@ impl Host {
         }
         let ids: Vec<DeviceId> = self.snapshot.devices.keys().cloned().collect();
         for id in ids {
-            self.read(&Subject::Device(id), Sample::Power(RuntimePower::default()));
+            let subject = Subject::Device(id);
+            self.read(&subject, Sample::Power(RuntimePower::default()));
+            self.read(&subject, Sample::Queue(Box::default()));
         }
     }
 

@@ -15,12 +15,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use storscope_export::prometheus::Format;
 use storscope_export::{json, text};
+use storscope_model::phrase;
 use storscope_model::time::BootTime;
 use storscope_model::view::View;
 use tokio::sync::watch;
 
 /// How long the newest view may be old before `/healthz` says that the agent is stuck.
 const VIEW_LIMIT: Duration = Duration::from_secs(180);
+
+/// Most drives that `/readyz` names.
+const MAX_WAITING: usize = 3;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -32,7 +36,7 @@ const INDEX: &str = "storscope: storage health of this host\n\n\
     /status.json  the same as JSON; also /status with Accept: application/json\n\
     /metrics      Prometheus\n\
     /healthz      the agent runs\n\
-    /readyz       the first readings are there\n";
+    /readyz       the first readings of every drive are there\n";
 
 /// What every answer is made from.
 #[derive(Debug)]
@@ -206,8 +210,10 @@ async fn healthz(State(shared): State<Arc<Shared>>) -> Response {
 
 async fn readyz(State(shared): State<Arc<Shared>>) -> Response {
     match shared.newest() {
-        Some(view) if view.host.discovery.last().is_some() && view.host.diskstats.state() != "never" => {
-            plain(StatusCode::OK, PLAIN, "ready\n")
+        Some(view) if view.ready => plain(StatusCode::OK, PLAIN, "ready\n"),
+        Some(view) if !view.unread.waiting.is_empty() => {
+            let drives = phrase::names(&view.unread.waiting, MAX_WAITING);
+            plain(StatusCode::SERVICE_UNAVAILABLE, PLAIN, format!("starting: not yet read: {drives}\n"))
         }
         _ => starting(),
     }

@@ -37,6 +37,8 @@ pub(super) struct Agent {
     keeper: Option<Keeper>,
     /// False when it was not wanted at the start.
     prober_runs: bool,
+    /// The newest view waits for first readings.
+    waits: bool,
     requests: Arc<Requests>,
     root: Root,
 }
@@ -84,14 +86,28 @@ impl Agent {
         let core = Core::new(settings::limits(&config), settings::probes(&config, &root), status, history);
         let views = watch::Sender::new(None);
         let senders = [collect_sender, sender];
-        Ok(Self { config, views, collected, probed, core, collector, senders, keeper, prober_runs, requests, root })
+        Ok(Self {
+            config,
+            views,
+            collected,
+            probed,
+            core,
+            collector,
+            senders,
+            keeper,
+            prober_runs,
+            waits: true,
+            requests,
+            root,
+        })
     }
 
-    /// Takes in one event. True when it was a read of the counters, so that the analysis is due.
+    /// Takes in one event. True when the analysis is due: it was a read of the counters, or it may be what the verdict
+    /// waits for.
     pub(super) fn apply(&mut self, event: Result<Event, CodecError>) -> bool {
         let counters = matches!(&event, Ok(Event::Read { source: Source::Diskstats, .. }));
         self.core.apply(event, clock::now());
-        counters
+        counters || self.waits
     }
 
     /// Works out a view, publishes it, and tells the prober what to probe.
@@ -105,6 +121,7 @@ impl Agent {
         {
             self.core.forget_plan();
         }
+        self.waits = !turn.view.ready || !turn.view.unread.waiting.is_empty();
         self.views.send_replace(Some(turn.view));
         if turn.changed {
             self.save();
