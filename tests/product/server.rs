@@ -138,8 +138,13 @@ fn a_hangup_takes_up_a_good_configuration_and_keeps_out_a_bad_one() {
     assert_eq!(figures.labels("storscope_device_info", "device"), ["nvme0n1"]);
     agent.wait_log("configuration is kept as it was", 1);
     let status = agent.text("/status");
-    assert!(status.contains("storscope.toml:2") && status.contains("periods.tick"), "{status}");
+    let lines: Vec<&str> = status.lines().map(str::trim).collect();
+    let of = |mistake: &str| lines.iter().position(|line| line.contains(mistake)).unwrap_or_else(|| panic!("{status}"));
+    assert!(of("storscope.toml:2: periods.tick") < of("storscope.toml:5: unknown key"), "{status}");
+    assert!(!status.contains("\\n"), "{status}");
+    assert!(agent.log().iter().any(|line| line.contains("kept as it was: ") && line.contains(":5: unknown key")));
     let told = agent.json()["agent"]["config_error"].as_str().unwrap().to_owned();
+    assert!(!told.contains('\n') && told.contains("; "), "{told}");
     assert!(told.contains(":2: periods.tick") && told.contains(":5: unknown key devices.whatever"), "{told}");
     let before = reads(&figures);
     agent.wait_figures("the period kept", |figures| reads(figures) >= before + 2.0);

@@ -186,8 +186,8 @@ pub struct AgentStatus {
     pub probes_off: Option<String>,
     /// Configuration file in use; `None` when built-in defaults are.
     pub config_file: Option<String>,
-    /// Why the newest configuration was not taken; `None` when it was.
-    pub config_error: Option<String>,
+    /// Why the newest configuration was not taken, a line a mistake; empty when it was.
+    pub config_errors: Vec<String>,
     /// Configurations taken and refused since start.
     pub config_reloads: (u64, u64),
     /// When the configuration in use was taken.

@@ -25,7 +25,7 @@ pub(super) struct Agent<'v> {
     probes_off: Option<&'v str>,
     config_file: Option<&'v str>,
     config_loaded: Option<Timestamp>,
-    config_error: Option<&'v str>,
+    config_error: Option<String>,
     state_error: Option<&'v str>,
 }
 
@@ -53,7 +53,7 @@ impl<'v> Agent<'v> {
             probes_off: agent.probes_off.as_deref(),
             config_file: agent.config_file.as_deref(),
             config_loaded: super::time(view, agent.config_loaded),
-            config_error: agent.config_error.as_deref(),
+            config_error: (!agent.config_errors.is_empty()).then(|| agent.config_errors.join("; ")),
             state_error: agent.state_error.as_deref(),
         }
     }

@@ -156,7 +156,11 @@ pub(super) const STATUS: &[Definition] = &[
             ("probes_off", Type::Maybe(&Type::Text), "Why no probes run at all."),
             ("config_file", Type::Maybe(&Type::Text), "Configuration file in use; null is built-in defaults."),
             ("config_loaded", Type::Maybe(&Type::Time), "When the configuration in use was taken."),
-            ("config_error", Type::Maybe(&Type::Text), "Why the newest configuration was not taken."),
+            (
+                "config_error",
+                Type::Maybe(&Type::Text),
+                "Why the newest configuration was not taken, a mistake behind the other.",
+            ),
             ("state_error", Type::Maybe(&Type::Text), "Why the state directory is not used."),
         ],
     },

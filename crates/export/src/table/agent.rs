@@ -81,7 +81,7 @@ pub(super) static GROUP: Group = Group {
         gauge(
             "storscope_agent_config_last_reload_successful",
             "1 when the newest configuration was taken, 0 when an older one stays in use.",
-            |view, out| out.put(&[], view.agent.config_error.is_none()),
+            |view, out| out.put(&[], view.agent.config_errors.is_empty()),
         ),
         gauge(
             "storscope_agent_config_loaded_timestamp_seconds",

@@ -86,13 +86,29 @@ pub(super) fn write(page: &mut Page<'_>) {
     if view.agent.captured {
         page.wrapped("", "captured host: what is shown was read then; nothing is asked and nothing is probed", 0);
     }
-    if let Some(error) = &view.agent.config_error {
-        page.wrapped("config", &format!("refused, the former one stays in use: {error}"), INDENT);
-    }
+    config_errors(page);
     if let Some(error) = &view.agent.state_error {
         page.wrapped("state", &format!("not kept: {error}"), INDENT);
     }
 }
+
+/// Why the newest configuration is not in use, a line a mistake.
+fn config_errors(page: &mut Page<'_>) {
+    let errors = &page.view.agent.config_errors;
+    if errors.is_empty() {
+        return;
+    }
+    page.wrapped("config", "refused, the former one stays in use:", INDENT);
+    for error in errors.iter().take(MAX_ERRORS) {
+        page.wrapped("", error, INDENT);
+    }
+    if errors.len() > MAX_ERRORS {
+        page.wrapped("", &format!("and {} more", errors.len() - MAX_ERRORS), INDENT);
+    }
+}
+
+/// Most mistakes of a configuration that are shown.
+const MAX_ERRORS: usize = 6;
 
 /// That the clock was set, while log lines from before are of interest.
 fn clock_step(page: &mut Page<'_>) {

@@ -144,8 +144,11 @@ impl Agent {
         let new = match read {
             Ok(new) => new,
             Err(error) => {
-                tracing::error!("configuration is kept as it was: {error:#}");
-                self.core.agent.config_error = Some(format!("{error:#}"));
+                let mistakes = reload::mistakes(&error);
+                for mistake in &mistakes {
+                    tracing::error!("configuration is kept as it was: {mistake}");
+                }
+                self.core.agent.config_errors = mistakes;
                 self.core.agent.config_reloads.1 += 1;
                 self.turn();
                 return;
@@ -162,7 +165,7 @@ impl Agent {
         } else {
             self.core.agent.probes_off = settings::probes_off(&new, &self.root).map(str::to_owned);
         }
-        self.core.agent.config_error = None;
+        self.core.agent.config_errors.clear();
         self.core.agent.config_loaded = clock::now();
         self.core.agent.config_reloads.0 += 1;
         self.config = new;

@@ -1,6 +1,7 @@
 //! The configuration in use: the file, with the command line over it.
 
 use crate::cli::ServeArgs;
+use crate::config::load::{Mistake, Mistakes};
 use crate::config::{Config, load};
 
 /// The configuration that `args` ask for.
@@ -14,6 +15,17 @@ pub(super) fn read(args: &ServeArgs) -> anyhow::Result<Config> {
     };
     args.override_config(&mut config)?;
     Ok(config)
+}
+
+/// What is wrong with a configuration that was not taken: a line a mistake.
+pub(super) fn mistakes(error: &anyhow::Error) -> Vec<String> {
+    match error.downcast_ref::<Mistakes>() {
+        Some(Mistakes { file, all }) => {
+            let alone = |mistake: &Mistake| Mistakes { file: file.clone(), all: vec![mistake.clone()] }.to_string();
+            all.iter().map(alone).collect()
+        }
+        None => vec![format!("{error:#}")],
+    }
 }
 
 /// Keys whose change takes effect at the next start only.
