@@ -1,9 +1,10 @@
 //! Whether a SATA disk sleeps: runtime power management first, then ATA CHECK POWER MODE, which wakes nothing.
 
 use crate::answer;
+use crate::node;
 use crate::power;
 use crate::root::Root;
-use storscope_drive::{AtaDevice, PowerMode};
+use storscope_drive::{AtaDevice, CommandError, CommandId, PowerMode, denied_at};
 use storscope_model::device::{Device, Transport};
 use storscope_model::event::Outcome;
 use storscope_model::fault::Fault;
@@ -38,7 +39,7 @@ pub fn read(root: &Root, device: &Device) -> Outcome {
         return Outcome::Unsupported(why.to_owned());
     }
     if !root.live {
-        return Outcome::Unsupported("a captured host is not asked".to_owned());
+        return as_captured(root, device);
     }
     let Some(folder) = root.resolve(&root.block(&device.name)) else {
         return Outcome::Failed(Fault::Gone);
@@ -56,6 +57,22 @@ pub fn read(root: &Root, device: &Device) -> Outcome {
         Ok(mode) => Outcome::Value(Box::new(Sample::AtaPower(AtaPower { mode: count(mode) }))),
         Err(error) => answer::failed(&error, &node),
     }
+}
+
+/// True when a captured host denied the question.
+pub fn was_denied(root: &Root, device: &Device) -> bool {
+    why_not(device).is_none() && matches!(as_captured(root, device), Outcome::Failed(_))
+}
+
+fn as_captured(root: &Root, device: &Device) -> Outcome {
+    let path = root.node(&device.name);
+    let command = || denied_at(&root.ata_power_mode(&device.name)?);
+    let error = match (node::was_denied(root, &device.name), command()) {
+        (Some(errno), _) => CommandError::Open { path: path.clone(), errno: errno as i32 },
+        (None, Some(errno)) => CommandError::Errno { command: CommandId::CheckPowerMode, errno },
+        (None, None) => return Outcome::Unsupported("a captured host is not asked".to_owned()),
+    };
+    answer::failed(&error, &path)
 }
 
 /// The count register that stands for `mode`; of several that mean the same, the first.
@@ -112,7 +129,18 @@ mod tests {
     fn captured_hosts_are_not_asked() {
         let dir = tempfile::tempdir().unwrap();
         let disk = made_up::device("sda", Transport::Sata);
-        assert!(matches!(read(&Root::captured(dir.path()), &disk), Outcome::Unsupported(_)));
+        let root = Root::captured(dir.path());
+        assert!(matches!(read(&root, &disk), Outcome::Unsupported(_)) && !was_denied(&root, &disk));
+        let place = root.ata_power_mode("sda").unwrap();
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("denied:EPERM", &place).unwrap();
+        assert!(matches!(read(&root, &disk), Outcome::Failed(Fault::Denied { needs, .. }) if needs == "CAP_SYS_RAWIO"));
+        fs::create_dir_all(&root.dev).unwrap();
+        std::os::unix::fs::symlink("denied:EACCES", root.node("sda")).unwrap();
+        assert!(was_denied(&root, &disk));
+        assert!(
+            matches!(read(&root, &disk), Outcome::Failed(Fault::Denied { needs, .. }) if needs.starts_with("read"))
+        );
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod discovery;
 pub mod diskstats;
 pub mod host_info;
 pub mod lanes;
+pub mod node;
 pub mod nvme;
 pub mod pcie;
 pub mod power;

@@ -1,6 +1,7 @@
 //! Where the host's files are: the only place that names `/proc`, `/sys` and `/dev`.
 
 use std::path::{Component, Path, PathBuf};
+use storscope_drive::denied_by;
 
 /// Symbolic links that resolving one path may pass.
 const MAX_LINKS: usize = 40;
@@ -14,7 +15,7 @@ pub struct Root {
     pub sys: PathBuf,
     /// Device nodes.
     pub dev: PathBuf,
-    /// `drives/<controller>/identify.bin` and `logpage-0xNN.bin` of a captured host.
+    /// `drives/<controller>/identify.bin` and `logpage-0xNN.bin` of a captured host, which lie beside the other three.
     pub drives: Option<PathBuf>,
     /// False for a captured host: no ioctl, no probe, no uevent.
     pub live: bool,
@@ -49,6 +50,12 @@ impl Root {
     /// The node of the block device with the kernel name `name` (`cciss/c0d0` lies in a folder).
     pub fn node(&self, name: &str) -> PathBuf {
         self.dev.join(name)
+    }
+
+    /// Of a captured host, what stands for ATA CHECK POWER MODE to the disk `name`, if that was denied.
+    pub fn ata_power_mode(&self, name: &str) -> Option<PathBuf> {
+        let drives = self.drives.as_ref()?;
+        Some(drives.with_file_name("ata").join(name.replace('/', "!")).join("check-power-mode"))
     }
 
     /// The name below `/dev` of a device node as files of the host name it: `sda1` for `/dev/sda1`.
@@ -102,6 +109,8 @@ impl Root {
                 Component::Normal(name) => {
                     let next = done.join(name);
                     match std::fs::read_link(&next) {
+                        // What stands for a denial is no link of that host.
+                        Ok(target) if denied_by(&target).is_some() => done = next,
                         Ok(target) => {
                             links += 1;
                             if links > MAX_LINKS {
@@ -177,6 +186,9 @@ mod tests {
         symlink("loop", root.sys("class/nvme/loop")).unwrap();
         symlink("/etc/passwd", root.sys("class/nvme/out")).unwrap();
         symlink("../../devices/gone/there", root.sys("class/nvme/dangling")).unwrap();
+        symlink("denied:EACCES", root.sys("devices/pci/nvme0/serial")).unwrap();
+        let denied = root.sys("devices/pci/nvme0/serial");
+        assert_eq!(root.resolve(&denied), Some(denied), "no link of that host");
         assert_eq!(root.resolve(&root.sys("class/nvme/loop")), None);
         assert_eq!(root.resolve(&root.sys("class/nvme/out")), None);
         assert_eq!(root.resolve(&root.sys("class/nvme/dangling")), Some(root.sys("devices/gone/there")));

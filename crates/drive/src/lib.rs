@@ -14,6 +14,7 @@ mod admin;
 mod ata_power;
 mod buffer;
 mod command;
+mod denied;
 mod effects;
 mod error;
 mod error_log;
@@ -40,6 +41,7 @@ pub use buffer::PageBuffer;
 pub use command::{
     AdminCommand, CommandId, GetLog, Identify, LogPage, MAX_TRANSFER_DWORDS, NSID_ALL, Opcode, UuidIndex,
 };
+pub use denied::{DENIED_LISTING, as_captured, denied_at, denied_by, denied_target};
 pub use effects::{CommandEffects, Effects};
 pub use error::{Capability, CommandError, FaultClass, Implausible, PageError};
 pub use error_log::{ERROR_ENTRY_BYTES, ErrorEntry, ErrorLog};

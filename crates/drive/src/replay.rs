@@ -12,6 +12,7 @@ use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use crate::admin::{AdminChannel, CommandReport, Outcome};
 use crate::buffer::PageBuffer;
 use crate::command::{AdminCommand, Identify};
+use crate::denied::denied_at;
 use crate::error::CommandError;
 
 /// Largest captured page that is read: four times the largest that is ever asked for.
@@ -19,7 +20,8 @@ pub const MAX_CAPTURED_PAGE_BYTES: u64 = 64 * 1024;
 
 /// A directory of captured pages: `identify.bin`, `identify-ns-N.bin`, `identify-uuid-list.bin`, `logpage-0xNN.bin`.
 ///
-/// A file that is absent is [`CommandError::NotServed`]. Symbolic links are not followed. Nothing is sent anywhere, so
+/// A file that is absent is [`CommandError::NotServed`]; a command that was denied on the host is denied here too
+/// ([`denied_at`]). Symbolic links are not followed. Nothing is sent anywhere, so
 /// reported durations are zero.
 #[derive(Debug)]
 pub struct Replay {
@@ -47,6 +49,9 @@ impl Replay {
 
     fn read(&self, command: &AdminCommand) -> Result<Vec<u8>, CommandError> {
         let path = self.folder.join(Self::file_name(command));
+        if let Some(errno) = denied_at(&path) {
+            return Err(CommandError::Errno { command: command.id(), errno });
+        }
         let failed = |error: &io::Error| CommandError::Open {
             path: path.clone(),
             errno: error.raw_os_error().unwrap_or(Errno::EIO as i32),
@@ -86,7 +91,7 @@ impl AdminChannel for Replay {
         let outcome = match &result {
             Ok(_) => Outcome::Done,
             Err(CommandError::NotServed { .. }) => Outcome::NotServed,
-            Err(CommandError::Open { errno, .. }) => Outcome::Errno(*errno),
+            Err(CommandError::Open { errno, .. } | CommandError::Errno { errno, .. }) => Outcome::Errno(*errno),
             Err(_) => Outcome::Errno(Errno::EFBIG as i32),
         };
         self.reports.push(CommandReport { command: command.id(), took: Duration::ZERO, outcome });
@@ -122,6 +127,16 @@ mod tests {
         assert_eq!(absent.to_string(), "Get Log Page OCP SMART Extended (C0h): not in the capture");
         let outcomes: Vec<_> = replay.take_reports().iter().map(|report| report.outcome).collect();
         assert_eq!(outcomes, [Outcome::Done, Outcome::NotServed]);
+    }
+
+    #[test]
+    fn a_denied_command_is_denied_again() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("denied:EACCES", folder.path().join("logpage-0x02.bin")).unwrap();
+        let mut replay = Replay::new(folder.path());
+        let denied = replay.get_log(log(LogPage::SmartHealth, 128)).unwrap_err();
+        assert_eq!(denied.class(), FaultClass::Denied(crate::Capability::SysAdmin));
+        assert_eq!(replay.take_reports()[0].outcome, Outcome::Errno(Errno::EACCES as i32));
     }
 
     #[test]

@@ -6,7 +6,9 @@ use crate::lanes::{Job, Lane};
 use crate::nvme::{Drives, Poll};
 use crate::root::Root;
 use crate::schedule::{Periods, Plan};
-use crate::{aer, agent, ata_power, controller_state, cpu, diskstats, host_info, pcie, power, pressure, queue, stack};
+use crate::{
+    aer, agent, ata_power, controller_state, cpu, diskstats, host_info, node, pcie, power, pressure, queue, stack,
+};
 use nix::errno::Errno;
 use std::path::{Path, PathBuf};
 use storscope_model::device::{Controller, Device};
@@ -43,12 +45,19 @@ pub(super) fn of_device(device: &Device, drive: Option<&Controller>, root: &Root
         if drive.is_some() && device.nvme.as_ref().is_some_and(|nvme| nvme.nsid.is_some()) {
             sources.push(Source::Namespace);
         }
-        if root.live && ata_power::may_have_mode(device) {
+        if (root.live || ata_power::was_denied(root, device)) && ata_power::may_have_mode(device) {
             sources.push(Source::AtaPower);
         }
     }
     let drive = drive.map(|drive| Subject::Controller(drive.id.clone()));
-    plans(&Subject::Device(device.id.clone()), drive.as_ref(), sources, periods)
+    let subject = Subject::Device(device.id.clone());
+    let mut plans = plans(&subject, drive.as_ref(), sources, periods);
+    // The prober of a live host tells it by itself.
+    if node::probes_were_denied(root, device) {
+        let job = Job::new(subject, Source::Probe);
+        plans.push(Plan { lane: Lane::of(&job, None), job, period: periods.rescan });
+    }
+    plans
 }
 
 fn plans(
@@ -169,6 +178,7 @@ impl Context<'_> {
             }
             Source::Power => files(&|folder| value(power::read(self.root, folder).map(Sample::Power))),
             Source::AtaPower => ata_power::read(self.root, device),
+            Source::Probe => node::denied_probes(),
             Source::Namespace => {
                 let nsid = device.nvme.as_ref().and_then(|nvme| nvme.nsid);
                 return match (self.inventory.drive_of(device), nsid) {

@@ -186,31 +186,16 @@ impl Attributes {
 
     /// Names in a folder, and why there may be more.
     fn listing(&mut self, folder: &Path, most: usize) -> (Vec<String>, Option<Fault>) {
-        let listing = match std::fs::read_dir(folder) {
-            Ok(listing) => listing,
-            Err(error) => return (Vec::new(), attribute::fault(folder, &error)),
-        };
-        let mut failed = None;
-        let mut names = Vec::new();
-        for entry in listing {
-            match entry {
-                // The kernel names its objects in ASCII: another name in a captured tree is not one of them.
-                Ok(entry) => names.extend(entry.file_name().into_string().ok()),
-                Err(error) => {
-                    failed = attribute::fault(folder, &error);
-                    break;
-                }
-            }
-            if names.len() > most {
-                names.pop();
-                self.note(Fault::Parse {
-                    path: folder.display().to_string(),
-                    line: 0,
-                    what: format!("more than {most} entries; the rest is left out"),
-                });
-                break;
-            }
+        let (mut names, error) = attribute::names(folder, most);
+        if names.len() > most {
+            names.pop();
+            self.note(Fault::Parse {
+                path: folder.display().to_string(),
+                line: 0,
+                what: format!("more than {most} entries; the rest is left out"),
+            });
         }
+        let failed = error.and_then(|error| attribute::fault(folder, &error));
         names.sort_unstable();
         (names, failed)
     }

@@ -11,6 +11,7 @@ use super::place;
 use super::scsi;
 use super::sysfs::Entry;
 use super::transport;
+use crate::attribute::is_there;
 use crate::root::Root;
 use std::path::{Path, PathBuf};
 use storscope_model::device::{DevNum, Device, Transport, Zoned};
@@ -70,7 +71,8 @@ pub(super) fn describe(
 }
 
 fn identify(entry: &Entry, link: Option<&Path>, attributes: &mut Attributes) -> (Transport, Identity) {
-    let vendor = link.filter(|link| link.join("model").exists()).and_then(|link| attributes.text(&link.join("vendor")));
+    let vendor =
+        link.filter(|link| is_there(&link.join("model"))).and_then(|link| attributes.text(&link.join("vendor")));
     let transport = transport::of(&entry.folder, &entry.name, vendor.as_deref());
     let own_uuid = |path: &str, prefix: &str, attributes: &mut Attributes| {
         let uuid = attributes.text(&entry.folder.join(path));
@@ -80,7 +82,7 @@ fn identify(entry: &Entry, link: Option<&Path>, attributes: &mut Attributes) -> 
         (Transport::DeviceMapper, _) => own_uuid("dm/uuid", "dm-uuid", attributes),
         (Transport::Md, _) => own_uuid("md/uuid", "md-uuid", attributes),
         (Transport::Mmc, Some(link)) => mmc::identify(link, &entry.name, attributes),
-        (_, Some(link)) if link.join("scsi_level").exists() || link.join("rev").exists() => {
+        (_, Some(link)) if is_there(&link.join("scsi_level")) || is_there(&link.join("rev")) => {
             scsi::identify(link, vendor, transport, attributes)
         }
         (Transport::Virtio, _) => virtio(&entry.folder, attributes),

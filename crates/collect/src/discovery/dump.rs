@@ -3,6 +3,7 @@
 use super::attributes::Attributes;
 use super::inquiry;
 use super::sysfs::MAX_ENTRIES;
+use crate::answer;
 use crate::root::Root;
 use std::path::Path;
 use storscope_drive::{AdminChannel, CommandError, Identify, IdentifyController, Replay};
@@ -42,6 +43,7 @@ fn identify(folder: &Path, attributes: &mut Attributes) -> Option<IdentifyContro
         },
         // A capture need not hold every answer.
         Err(CommandError::NotServed { .. }) => {}
+        Err(error @ CommandError::Errno { .. }) => attributes.note(answer::fault(&error, folder)),
         Err(CommandError::Open { path, errno }) => {
             attributes.failed(Fault::Io { path: path.display().to_string(), errno })
         }

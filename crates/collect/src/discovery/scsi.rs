@@ -5,6 +5,7 @@ use super::block::Identity;
 use super::id;
 use super::inquiry;
 use super::vpd;
+use crate::attribute::is_there;
 use std::path::Path;
 use storscope_model::device::Transport;
 
@@ -80,7 +81,7 @@ fn usb_serial(device: &Path, transport: Transport, attributes: &mut Attributes) 
     if transport != Transport::Usb {
         return None;
     }
-    let plug = device.ancestors().find(|above| above.join("idVendor").exists())?;
+    let plug = device.ancestors().find(|above| is_there(&above.join("idVendor")))?;
     attributes.text(&plug.join("serial"))
 }
 

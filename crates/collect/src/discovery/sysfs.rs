@@ -1,6 +1,7 @@
 //! The list of block devices, from whichever of the kernel's folders the tree has.
 
 use super::attributes::Attributes;
+use crate::attribute::is_there;
 use crate::root::Root;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ pub(crate) fn block_devices(root: &Root, attributes: &mut Attributes) -> Vec<Ent
         };
         for name in attributes.list(&folder, MAX_ENTRIES) {
             let child = folder.join(&name);
-            if is_folder(&child) && child.join("partition").exists() {
+            if is_folder(&child) && is_there(&child.join("partition")) {
                 add(root, &mut folders, &name, &child, attributes);
             }
         }
@@ -88,7 +89,7 @@ pub(crate) fn block_devices(root: &Root, attributes: &mut Attributes) -> Vec<Ent
 fn entries(folders: BTreeMap<String, PathBuf>, attributes: &mut Attributes) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(folders.len());
     for (name, folder) in &folders {
-        let parent = folder.join("partition").exists().then(|| {
+        let parent = is_there(&folder.join("partition")).then(|| {
             let above = folder.parent().and_then(Path::file_name);
             let above = above.and_then(|above| above.to_str()).unwrap_or_default();
             match folders.contains_key(above) {
@@ -142,7 +143,7 @@ fn is_disk_folder(folder: &Path) -> bool {
     }
     match std::fs::read_link(folder.join("subsystem")) {
         Ok(target) => target.ends_with("block"),
-        Err(_) => folder.join("size").exists() && folder.join("queue").is_dir(),
+        Err(_) => is_there(&folder.join("size")) && folder.join("queue").is_dir(),
     }
 }
 

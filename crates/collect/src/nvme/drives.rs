@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storscope_drive::{
-    AdminChannel, Controller as LiveController, DriveKind, Identify, IdentifyNamespace, LogPage, Query, QueryError,
-    Refusals, Replay, Survey, drive_text,
+    AdminChannel, CommandError, Controller as LiveController, DriveKind, Identify, IdentifyNamespace, LogPage, Query,
+    QueryError, Refusals, Replay, Survey, drive_text,
 };
 use storscope_model::device::Controller;
 use storscope_model::event::{Event, Outcome};
@@ -85,6 +85,10 @@ impl Poll<'_> {
 
     /// Opened for this poll only: a descriptor that stays open makes a removed controller return under another number.
     fn open(&self, node: &Path) -> Result<Box<dyn AdminChannel>, Outcome> {
+        if let Some(errno) = crate::node::was_denied(self.root, &self.controller.name) {
+            let path = self.root.node(&self.controller.name);
+            return Err(answer::failed(&CommandError::Open { path: path.clone(), errno: errno as i32 }, &path));
+        }
         if self.root.drives.is_some() {
             return Ok(Box::new(Replay::new(node)));
         }
