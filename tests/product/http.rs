@@ -70,6 +70,12 @@ fn what_is_not_there_is_refused_in_one_line() {
         ("BREW", "/healthz", 405, "GET and HEAD"),
         ("GET", "/status?colour=1", 400, "colour=1"),
         ("GET", "/status.json?all=1", 400, "all=1"),
+        ("GET", "/status?device=nvme0n1&device=sda", 400, "device is given twice"),
+        ("GET", "/status.json?device=nvme0n1&device=nvme0n1", 400, "device is given twice"),
+        ("GET", "/status?all&all", 400, "all is given twice"),
+        ("GET", "/metrics?name[]=x", 400, "name[]=x"),
+        ("GET", "/readyz?verbose", 400, "verbose"),
+        ("GET", "/nowhere?x=1", 404, "not found"),
         ("GET", "/status?device=nvme9n1", 404, "nvme9n1"),
         ("GET", "/status.json?device=nvme9n1", 404, "nvme9n1"),
         ("GET", "/status?device=", 404, "no device"),
@@ -209,6 +215,9 @@ fn garbage_costs_its_own_connection_only() {
         let got = rest(&mut stream);
         let text = String::from_utf8_lossy(&got);
         assert!(got.is_empty() || text.starts_with("HTTP/1.1 4"), "{:?}: {text}", String::from_utf8_lossy(garbage));
+        if let Some(answer) = answers(&got, false).first() {
+            assert!(one_line(answer), "{:?}: {text}", String::from_utf8_lossy(garbage));
+        }
     }
     assert_eq!(agent.get("/healthz").status, 200);
 }
@@ -227,6 +236,14 @@ fn heads_have_a_limit() {
     assert!(matches!(status_of(&long), None | Some(431)));
     let many = format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(200));
     assert_eq!(status_of(&many), Some(431));
+    let refused = raw(agent.address(), many.as_bytes());
+    let refused = &answers(&refused, false)[0];
+    assert!(one_line(refused) && refused.text().contains("head is too long"), "{}", refused.text());
+    assert_eq!(refused.field("connection"), "close");
+    let pipelined = raw(agent.address(), b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/9.9\r\n\r\n");
+    let pipelined = answers(&pipelined, false);
+    assert_eq!(pipelined.iter().map(|answer| answer.status).collect::<Vec<_>>(), [200, 400]);
+    assert!(one_line(&pipelined[1]), "{}", pipelined[1].text());
     let path = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "p".repeat(100_000));
     assert!(matches!(status_of(&path), None | Some(414 | 431)));
     assert_eq!(agent.get("/healthz").status, 200);

@@ -2,11 +2,12 @@
 
 use super::cache::Cache;
 use super::negotiate;
+use super::query::{self, Query};
 use super::requests::Requests;
 use crate::narrow;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -71,6 +72,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/status.json", get(status_json))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
+        .route_layer(middleware::from_fn(asked))
         .fallback(|| async { plain(StatusCode::NOT_FOUND, PLAIN, "not found; / lists what there is\n") })
         .method_not_allowed_fallback(|| async {
             plain(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD are answered\n")
@@ -88,6 +90,17 @@ async fn account(State(shared): State<Arc<Shared>>, request: Request, next: Next
     headers.insert(header::VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
     shared.requests.count(&path, response.status().as_u16());
     response
+}
+
+/// Reads the query for every route alike.
+async fn asked(mut request: Request, next: Next) -> Response {
+    match Query::of(request.uri().path(), request.uri().query()) {
+        Ok(query) => {
+            request.extensions_mut().insert(query);
+            next.run(request).await
+        }
+        Err(why) => plain(StatusCode::BAD_REQUEST, PLAIN, format!("{why}\n")),
+    }
 }
 
 fn plain(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
@@ -130,10 +143,9 @@ async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Respo
     }
 }
 
-async fn status(State(shared): State<Arc<Shared>>, headers: HeaderMap, request: Request) -> Response {
+async fn status(State(shared): State<Arc<Shared>>, Extension(query): Extension<Query>, headers: HeaderMap) -> Response {
     let Some(view) = shared.newest() else { return starting() };
-    let query = Query::of(request.uri().query());
-    if let Some(refusal) = query.refusal(&view) {
+    if let Some(refusal) = unknown(&view, query.device.as_deref()) {
         return refusal;
     }
     if negotiate::json(given(&headers, &header::ACCEPT)) {
@@ -143,10 +155,9 @@ async fn status(State(shared): State<Arc<Shared>>, headers: HeaderMap, request: 
     plain(StatusCode::OK, PLAIN, text::render(&view, &options))
 }
 
-async fn status_json(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn status_json(State(shared): State<Arc<Shared>>, Extension(query): Extension<Query>) -> Response {
     let Some(view) = shared.newest() else { return starting() };
-    let query = Query::of(request.uri().query());
-    if let Some(refusal) = query.refusal(&view) {
+    if let Some(refusal) = unknown(&view, query.device.as_deref()) {
         return refusal;
     }
     as_json(&view, query.device.as_deref())
@@ -163,39 +174,10 @@ fn as_json(view: &View, device: Option<&str>) -> Response {
     }
 }
 
-#[derive(Default)]
-struct Query {
-    device: Option<String>,
-    all: bool,
-    unknown: Option<String>,
-}
-
-impl Query {
-    /// `device=NAME` and `all`; kernel names need no percent-decoding but for the slash.
-    fn of(query: Option<&str>) -> Self {
-        let mut out = Self::default();
-        for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
-            match part.split_once('=') {
-                Some(("device", name)) => out.device = Some(name.replace("%2F", "/").replace("%2f", "/")),
-                None if part == "all" => out.all = true,
-                _ => out.unknown = Some(part.chars().filter(char::is_ascii_graphic).take(40).collect()),
-            }
-        }
-        out
-    }
-
-    fn refusal(&self, view: &View) -> Option<Response> {
-        if let Some(part) = &self.unknown {
-            let body = format!("unknown query {part}; device=NAME and all are known\n");
-            return Some(plain(StatusCode::BAD_REQUEST, PLAIN, body));
-        }
-        let name = self.device.as_deref()?;
-        if narrow::knows(view, name) {
-            return None;
-        }
-        let name: String = name.chars().filter(char::is_ascii_graphic).take(40).collect();
-        Some(plain(StatusCode::NOT_FOUND, PLAIN, format!("no device {name} is watched here\n")))
-    }
+/// Why the device that is asked for has no status.
+fn unknown(view: &View, device: Option<&str>) -> Option<Response> {
+    let name = device.filter(|name| !narrow::knows(view, name))?;
+    Some(plain(StatusCode::NOT_FOUND, PLAIN, format!("no device {} is watched here\n", query::shown(name))))
 }
 
 async fn healthz(State(shared): State<Arc<Shared>>) -> Response {

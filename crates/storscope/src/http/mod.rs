@@ -5,6 +5,8 @@ mod cache;
 mod head;
 mod negotiate;
 mod patience;
+mod query;
+mod refusal;
 mod requests;
 
 pub(crate) use answer::{Shared, router};
