@@ -239,7 +239,8 @@ fn verdict(
     if total == 0 && snapshot.controllers.is_empty() {
         let seen = snapshot.host.discovery.fresh().map(|discovery| discovery.seen);
         let headline = match seen {
-            None => "no drive is known: nothing was found yet".to_owned(),
+            None if !ready => "starting: drives are looked for".to_owned(),
+            None => "no drive is known: nothing was found".to_owned(),
             Some(0) => "this host has no block device".to_owned(),
             Some(seen) => {
                 let seen = phrase::count(usize::try_from(seen).unwrap_or(usize::MAX), "block device");

@@ -19,7 +19,7 @@ fn said(host: &mut Host) -> (Verdict, String) {
 #[test]
 fn nothing_selected_is_never_ok() {
     let mut host = Host::new(0);
-    assert_eq!(said(&mut host), (Verdict::Unknown, "no drive is known: nothing was found yet".to_owned()));
+    assert_eq!(said(&mut host), (Verdict::Unknown, "starting: drives are looked for".to_owned()));
     host.read(&Subject::Host, Sample::Discovery(Discovery { seen: 7, ..Discovery::default() }));
     assert_eq!(said(&mut host), (Verdict::Unknown, "no drive is selected; 7 block devices seen".to_owned()));
 }
