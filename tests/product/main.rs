@@ -3,6 +3,7 @@
 
 mod agent;
 mod cases;
+mod denied;
 mod exchange;
 mod field_cases;
 mod figures;

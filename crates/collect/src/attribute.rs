@@ -56,14 +56,12 @@ pub fn names(folder: &Path, most: usize) -> (Vec<String>, Option<std::io::Error>
         Ok(listing) => listing,
         Err(error) => return (Vec::new(), Some(as_captured(folder, error))),
     };
+    if let Some(errno) = denied_at(&folder.join(DENIED_LISTING)) {
+        return (Vec::new(), Some(std::io::Error::from_raw_os_error(errno)));
+    }
     let mut names = Vec::new();
     for entry in listing {
         match entry.map(|entry| entry.file_name().into_string()) {
-            Ok(Ok(name)) if name == DENIED_LISTING => {
-                if let Some(errno) = denied_at(&folder.join(&name)) {
-                    return (Vec::new(), Some(std::io::Error::from_raw_os_error(errno)));
-                }
-            }
             Ok(name) => names.extend(name.ok()),
             Err(error) => return (names, Some(error)),
         }
@@ -80,6 +78,11 @@ pub fn names(folder: &Path, most: usize) -> (Vec<String>, Option<std::io::Error>
 /// As [`read_bytes`], and [`Fault::Io`] with ENOENT when there is no such file.
 pub fn read_required(path: &Path, limit: usize) -> Result<Vec<u8>, Fault> {
     read_bytes(path, limit)?.ok_or_else(|| Fault::Io { path: path.display().to_string(), errno: nix::libc::ENOENT })
+}
+
+/// True when there is a folder `path`, or one that could not be looked at.
+pub fn may_be_folder(path: &Path) -> bool {
+    !matches!(require_folder(path), Err(Fault::Gone))
 }
 
 /// Makes sure that the sysfs folder of a device is there.

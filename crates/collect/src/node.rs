@@ -1,13 +1,14 @@
 //! Device nodes: whether one opens for direct reads, and what a captured host tells of it.
 
 use crate::root::Root;
+use crate::{controller_state, queue};
 use nix::errno::Errno;
 use nix::libc::{O_CLOEXEC, O_DIRECT, O_NONBLOCK};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use storscope_drive::denied_at;
-use storscope_model::device::{Device, Transport};
+use storscope_model::device::{Controller, Device, Transport};
 use storscope_model::event::Outcome;
 use storscope_model::sample::Sample;
 use storscope_model::sample::probe::{Engine, ProbeReport, SkipReason};
@@ -28,11 +29,22 @@ pub fn was_denied(root: &Root, name: &str) -> Option<Errno> {
     denied_at(&node).filter(|_| !root.live).map(Errno::from_raw)
 }
 
-/// True when probes of a captured host met with that denial: a disk that could sleep is not read without knowing its
-/// power mode, and that needs the node too.
-pub(crate) fn probes_were_denied(root: &Root, device: &Device) -> bool {
+/// True when probes of a captured host met with that denial; `drive` is the controller of a namespace. Other devices were
+/// not to be probed (`storscope_model::probe_plan`): a disk that could sleep is not read without knowing its power mode,
+/// which needs the node too, nor anything that is not known to be running. A node is captured of what is awake only.
+pub(crate) fn probes_were_denied(root: &Root, device: &Device, drive: Option<&Controller>) -> bool {
     let may_sleep = matches!(device.transport, Transport::Sata | Transport::Usb) && device.rotational != Some(false);
-    !may_sleep && was_denied(root, &device.name).is_some()
+    if may_sleep || was_denied(root, &device.name).is_none() {
+        return false;
+    }
+    let settings = root.resolve(&root.block(&device.name)).and_then(|folder| queue::read(root, &folder).ok());
+    let runs =
+        settings.and_then(|settings| settings.device_state).is_none_or(|word| word == "running" || word == "live");
+    let live = |controller: &Controller| {
+        let folder = root.resolve(&root.sys("class/nvme").join(&controller.name));
+        folder.is_some_and(|folder| controller_state::read(&folder).is_ok_and(|state| state.is_live()))
+    };
+    runs && (device.nvme.is_none() || drive.is_some_and(live))
 }
 
 /// What the probes of a captured host told of a device whose node was denied.
@@ -66,9 +78,16 @@ mod tests {
         assert_eq!(was_denied(&root, "vdb"), None);
         assert_eq!(was_denied(&Root::host(dir.path()), "vda"), None, "a live host is asked");
         let mut disk = made_up::device("vda", Transport::Virtio);
-        assert!(probes_were_denied(&root, &disk));
+        assert!(probes_were_denied(&root, &disk, None));
+        let folder = root.sys("class/block/vda");
+        std::fs::create_dir_all(folder.join("device/scsi_device")).unwrap();
+        std::fs::create_dir_all(folder.join("queue")).unwrap();
+        std::fs::write(folder.join("device/state"), "offline\n").unwrap();
+        assert!(!probes_were_denied(&root, &disk, None), "it was not to be probed");
+        std::fs::write(folder.join("device/state"), "running\n").unwrap();
+        assert!(probes_were_denied(&root, &disk, None));
         (disk.transport, disk.rotational) = (Transport::Sata, Some(true));
-        assert!(!probes_were_denied(&root, &disk), "it was not to be probed");
+        assert!(!probes_were_denied(&root, &disk, None), "it was not to be probed");
     }
 
     #[test]

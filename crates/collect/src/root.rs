@@ -1,7 +1,7 @@
 //! Where the host's files are: the only place that names `/proc`, `/sys` and `/dev`.
 
 use std::path::{Component, Path, PathBuf};
-use storscope_drive::denied_by;
+use storscope_drive::{denied_at, denied_by};
 
 /// Symbolic links that resolving one path may pass.
 const MAX_LINKS: usize = 40;
@@ -69,7 +69,7 @@ impl Root {
     pub fn block(&self, name: &str) -> PathBuf {
         let name = name.replace('/', "!");
         let class = self.sys.join("class/block").join(&name);
-        if self.live {
+        if self.live || denied_at(&class).is_some() {
             return class;
         }
         self.captured_block(&name).unwrap_or(class)

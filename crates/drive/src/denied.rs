@@ -1,6 +1,7 @@
 //! What a capture holds in the place of what the kernel denied: a symbolic link to `denied:EACCES` or `denied:EPERM`,
 //! which leads nowhere. In the place of a file it stands for reading it, in that of a device node for opening it, in
-//! that of a page for the command. A folder that could not be listed holds one named [`DENIED_LISTING`].
+//! that of a page for the command, in that of a folder for everything below it. A folder that could be entered and not
+//! listed holds one named [`DENIED_LISTING`].
 //!
 //! A link, because it survives what copies a captured tree of links, and because no content of a file looks like one.
 
@@ -26,10 +27,18 @@ pub fn denied_by(target: &Path) -> Option<i32> {
     TARGETS.iter().find(|(_, known)| target == Path::new(known)).map(|(errno, _)| *errno as i32)
 }
 
-/// The errno(3) value with which `path` was denied on the host that was captured.
+/// The errno(3) value with which `path`, or a folder above it, was denied on the host that was captured.
 #[must_use]
 pub fn denied_at(path: &Path) -> Option<i32> {
-    denied_by(&std::fs::read_link(path).ok()?)
+    for path in path.ancestors() {
+        match std::fs::read_link(path) {
+            Ok(target) => return denied_by(&target),
+            // Below a link that leads nowhere nothing exists either.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// The error of an access to `path` that failed with `error`, as it was on the host that was captured.
@@ -57,6 +66,9 @@ mod tests {
             symlink(denied_target(errno as i32).unwrap(), &path).unwrap();
             assert_eq!(denied_at(&path), Some(errno as i32));
             let error = as_captured(&path, File::open(&path).unwrap_err());
+            assert_eq!(error.raw_os_error(), Some(errno as i32));
+            let below = path.join("a/b");
+            let error = as_captured(&below, File::open(&below).unwrap_err());
             assert_eq!(error.raw_os_error(), Some(errno as i32));
             std::fs::remove_file(&path).unwrap();
         }

@@ -1,6 +1,7 @@
 //! Which sources a host, a controller and a device have, and how each is read.
 
 use super::{AgentCounts, Inventory};
+use crate::attribute::may_be_folder;
 use crate::lanes::pool::{Change, Clock, Done};
 use crate::lanes::{Job, Lane};
 use crate::nvme::{Drives, Poll};
@@ -32,7 +33,7 @@ pub(super) fn of_host(root: &Root, periods: &Periods) -> Vec<Plan> {
 /// The sources of a controller. Its log pages are planned by what Identify says. One that a captured host knows only by
 /// its pages has no files.
 pub(super) fn of_controller(controller: &Controller, root: &Root, periods: &Periods) -> Vec<Plan> {
-    let has_files = root.live || controller_folder(root, controller).is_some_and(|folder| folder.exists());
+    let has_files = root.live || controller_folder(root, controller).is_some_and(|folder| may_be_folder(&folder));
     let sources = OF_CONTROLLER.into_iter().filter(|source| has_files || *source == Source::Identify);
     plans(&Subject::Controller(controller.id.clone()), None, sources, periods)
 }
@@ -49,11 +50,11 @@ pub(super) fn of_device(device: &Device, drive: Option<&Controller>, root: &Root
             sources.push(Source::AtaPower);
         }
     }
-    let drive = drive.map(|drive| Subject::Controller(drive.id.clone()));
+    let commands = drive.map(|drive| Subject::Controller(drive.id.clone()));
     let subject = Subject::Device(device.id.clone());
-    let mut plans = plans(&subject, drive.as_ref(), sources, periods);
+    let mut plans = plans(&subject, commands.as_ref(), sources, periods);
     // The prober of a live host tells it by itself.
-    if node::probes_were_denied(root, device) {
+    if node::probes_were_denied(root, device, drive) {
         let job = Job::new(subject, Source::Probe);
         plans.push(Plan { lane: Lane::of(&job, None), job, period: periods.rescan });
     }

@@ -2,7 +2,7 @@
 
 use super::tally::Tally;
 use super::{error_log, firmware_slots, identify, namespace, ocp_smart, self_test, smart_health};
-use crate::attribute::{MAX_ATTRIBUTE, read_bytes};
+use crate::attribute::{MAX_ATTRIBUTE, may_be_folder, read_bytes};
 use crate::lanes::pool::{Change, Clock, Done};
 use crate::lanes::{Job, Lane};
 use crate::root::Root;
@@ -105,14 +105,14 @@ impl Poll<'_> {
         let Some(folder) = self.root.resolve(&link) else {
             return Err(Outcome::Failed(Fault::Gone));
         };
-        if !self.root.live && !folder.exists() {
+        if !self.root.live && !may_be_folder(&folder) {
             return Ok(());
         }
         match controller_state::read(&folder) {
             Ok(state) if !state.is_live() => {
                 return Err(Outcome::Withheld(format!("controller is {}", state.state)));
             }
-            Err(fault) if self.root.live => return Err(Outcome::Failed(fault)),
+            Err(fault) if self.tells(&fault) => return Err(Outcome::Failed(fault)),
             Ok(_) | Err(_) => {}
         }
         if self.is_another_drive(&folder) {
@@ -120,9 +120,14 @@ impl Poll<'_> {
         }
         match power::read(self.root, &folder) {
             Ok(power) if power.suspended => Err(Outcome::Withheld("suspended: asking would wake it".to_owned())),
-            Err(fault) if self.root.live => Err(Outcome::Failed(fault)),
+            Err(fault) if self.tells(&fault) => Err(Outcome::Failed(fault)),
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+
+    /// True when `fault` is one of the host. A capture need not hold every file, but it holds what was denied.
+    const fn tells(&self, fault: &Fault) -> bool {
+        self.root.live || matches!(fault, Fault::Denied { .. })
     }
 
     /// True when the kernel name has gone to another drive since discovery: its pages must not become this one's.

@@ -1,6 +1,7 @@
 //! Reading with a deadline a device: what was read before a read got stuck is kept, and the file that hangs is named.
 
 use super::tree::Node;
+use nix::errno::Errno;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -9,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use storscope_collect::attribute;
 use storscope_collect::root::Root;
-use storscope_model::fault::Fault;
+use storscope_drive::{DENIED_LISTING, as_captured, denied_by, denied_target};
 
 /// What a note says of a read that did not end.
 pub(super) const HANGS: &str = "no answer after";
@@ -80,6 +81,14 @@ impl Desk {
         Some(if rest.is_empty() { (*name).to_owned() } else { format!("{name}/{rest}") })
     }
 
+    /// True for a folder; that it cannot be told is kept.
+    pub(super) fn is_folder(&self, path: &Path) -> bool {
+        if let Some(errno) = self.denial(path, path) {
+            self.denied_at(path, errno);
+        }
+        path.is_dir()
+    }
+
     /// Copies the folder itself.
     pub(super) fn folder(&self, path: &Path) {
         if let Some(place) = self.place(path) {
@@ -87,35 +96,51 @@ impl Desk {
         }
     }
 
+    /// Keeps that what belongs at `place` was denied with `errno`; another errno is noted only.
+    pub(super) fn denied(&self, place: String, errno: i32) {
+        self.note(format_args!("{place}: {}", Errno::from_raw(errno)));
+        if denied_target(errno).is_some() {
+            self.put(place, Node::Denied(errno));
+        }
+    }
+
+    /// The same for a path of the host, or for the topmost folder above it that cannot be entered.
+    pub(super) fn denied_at(&self, path: &Path, errno: i32) {
+        let folders = path.ancestors().filter(|folder| self.place(folder).is_some());
+        let closed = folders.filter(|folder| self.denial(&folder.join("."), folder) == Some(errno)).last();
+        if let Some(place) = self.place(closed.unwrap_or(path)) {
+            self.denied(place, errno);
+        }
+    }
+
+    /// The errno(3) value with which looking at `path` is denied; of a captured host that at `place`.
+    fn denial(&self, path: &Path, place: &Path) -> Option<i32> {
+        let error = as_captured(place, std::fs::metadata(path).err()?);
+        error.raw_os_error().filter(|errno| denied_target(*errno).is_some())
+    }
+
     /// Copies a file of at most `limit` bytes and returns it; none when there is no such file.
     pub(super) fn file(&self, path: &Path, limit: usize) -> Option<Vec<u8>> {
         let place = self.place(path)?;
         self.busy_with(&place);
-        match attribute::read_bytes(path, limit) {
+        let error = match attribute::contents(path, limit) {
+            Ok(bytes) if bytes.len() > limit => {
+                self.note(format_args!("{place}: longer than {limit} bytes"));
+                return None;
+            }
             Ok(bytes) => {
-                let bytes = bytes?;
                 self.put(place, Node::File(bytes.clone()));
-                Some(bytes)
+                return Some(bytes);
             }
+            Err(error) => error.raw_os_error().unwrap_or(nix::libc::EIO),
+        };
+        match Errno::from_raw(error) {
             // A folder where a file could be has no content.
-            Err(Fault::Io { errno, .. }) if errno == nix::libc::EISDIR => None,
-            Err(Fault::Io { errno, .. }) => {
-                self.note(format_args!("{place}: {}", nix::errno::Errno::from_raw(errno)));
-                None
-            }
-            Err(Fault::Denied { .. }) => {
-                self.note(format_args!("{place}: permission denied"));
-                None
-            }
-            Err(Fault::Gone) => {
-                self.note(format_args!("{place}: the device is gone"));
-                None
-            }
-            Err(fault) => {
-                self.note(fault);
-                None
-            }
+            Errno::ENOENT | Errno::ENOTDIR | Errno::EISDIR => {}
+            Errno::ENODEV | Errno::ENXIO => self.note(format_args!("{place}: the device is gone")),
+            _ => self.denied_at(path, error),
         }
+        None
     }
 
     /// Copies a symbolic link, if `path` is one. Its target is not followed.
@@ -123,6 +148,10 @@ impl Desk {
         let (Some(place), Ok(target)) = (self.place(path), std::fs::read_link(path)) else {
             return false;
         };
+        if let Some(errno) = denied_by(&target) {
+            self.denied(place, errno);
+            return true;
+        }
         match self.relative(path, &target) {
             Some(target) => self.put(place, Node::Link(target)),
             None => self.note(format_args!("{place}: the link leads out of the tree")),
@@ -147,11 +176,12 @@ impl Desk {
     /// Names in a folder, sorted; none when there is no such folder.
     pub(super) fn names(&self, folder: &Path, most: usize) -> Vec<String> {
         self.busy_with(folder.display());
-        let Ok(listing) = std::fs::read_dir(folder) else {
-            return Vec::new();
-        };
-        let mut names: Vec<String> =
-            listing.flatten().filter_map(|entry| entry.file_name().into_string().ok()).take(most + 1).collect();
+        let (mut names, error) = attribute::names(folder, most);
+        if let Some(errno) =
+            error.and_then(|error| error.raw_os_error()).filter(|errno| denied_target(*errno).is_some())
+        {
+            self.denied_at(&folder.join(DENIED_LISTING), errno);
+        }
         if names.len() > most {
             names.pop();
             self.note(format_args!("{}: more than {most} entries; the rest is left out", folder.display()));

@@ -2,11 +2,12 @@
 
 use super::desk::Desk;
 use super::tree::Node;
+use nix::errno::Errno;
 use std::collections::BTreeMap;
-use storscope_collect::{controller_state, power};
+use storscope_collect::{controller_state, node, power};
 use storscope_drive::{
     AdminChannel, AdminCommand, CommandError, CommandReport, Controller, FaultClass, LogPage, PageBuffer, Query,
-    QueryError, Refusals, Replay, Survey,
+    QueryError, Refusals, Replay, Survey, denied_target,
 };
 use storscope_model::device::Controller as Described;
 
@@ -21,12 +22,19 @@ struct Recorder<'a> {
 impl AdminChannel for Recorder<'_> {
     fn submit(&mut self, command: &AdminCommand) -> Result<PageBuffer, CommandError> {
         self.desk.busy_with(command.id());
-        let page = self.channel.submit(command)?;
+        let name = Replay::file_name(command);
+        let page = self.channel.submit(command).inspect_err(|error| {
+            if let CommandError::Errno { errno, .. } = error
+                && denied_target(*errno).is_some()
+                && !self.pages.contains_key(&name)
+            {
+                self.desk.put(format!("{}/{name}", self.folder), Node::Denied(*errno));
+            }
+        })?;
         let offset = match command {
             AdminCommand::GetLog(log) => usize::try_from(log.offset()).unwrap_or(usize::MAX),
             AdminCommand::Identify(_) => 0,
         };
-        let name = Replay::file_name(command);
         let file = self.pages.entry(name.clone()).or_default();
         file.truncate(offset);
         if file.len() == offset {
@@ -65,9 +73,6 @@ pub(super) fn copy(desk: &Desk, controller: &Described, nsids: &[u32]) {
             }
             Err(QueryError::Command(error)) => {
                 desk.note(format_args!("{name}: {error}{}", needs(&error)));
-                if matches!(error.class(), FaultClass::Denied(_)) {
-                    return desk.note(format_args!("{name}: all further pages left out: not permitted"));
-                }
             }
         }
     }
@@ -82,6 +87,11 @@ pub(super) fn copy(desk: &Desk, controller: &Described, nsids: &[u32]) {
 /// Only a controller that is live and awake.
 fn open(desk: &Desk, controller: &Described) -> Result<Box<dyn AdminChannel>, String> {
     let root = desk.root();
+    let node = root.node(&controller.name);
+    if let Some(errno) = node::was_denied(root, &controller.name) {
+        desk.denied_at(&node, errno as i32);
+        return Err(errno.desc().to_owned());
+    }
     if let Some(drives) = &root.drives {
         return Ok(Box::new(Replay::new(&drives.join(&controller.name))));
     }
@@ -97,8 +107,12 @@ fn open(desk: &Desk, controller: &Described) -> Result<Box<dyn AdminChannel>, St
         Err(fault) => return Err(fault.to_string()),
     }
     desk.busy_with("open");
-    match Controller::open(&root.node(&controller.name)) {
+    match Controller::open(&node) {
         Ok(channel) => Ok(Box::new(channel)),
+        Err(CommandError::Open { errno, .. }) if denied_target(errno).is_some() => {
+            desk.denied_at(&node, errno);
+            Err(Errno::from_raw(errno).desc().to_owned())
+        }
         Err(error) => Err(format!("{error}{}", needs(&error))),
     }
 }
@@ -120,5 +134,53 @@ fn needs(error: &CommandError) -> String {
     match error.class() {
         FaultClass::Denied(capability) => format!(" (needs {})", capability.name()),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::desk::{self, Job};
+    use super::*;
+    use std::num::NonZeroU16;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use storscope_collect::root::Root;
+    use storscope_drive::{GetLog, Identify};
+
+    /// A controller whose log pages need a capability.
+    struct Bound;
+
+    impl AdminChannel for Bound {
+        fn submit(&mut self, command: &AdminCommand) -> Result<PageBuffer, CommandError> {
+            match command {
+                AdminCommand::Identify(_) => Ok(PageBuffer::copied(&[1; 4096])),
+                AdminCommand::GetLog(_) => {
+                    Err(CommandError::Errno { command: command.id(), errno: Errno::EACCES as i32 })
+                }
+            }
+        }
+
+        fn take_reports(&mut self) -> Vec<CommandReport> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn a_denied_page_is_kept_as_denied() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Arc::new(Root::captured(dir.path()));
+        let job = Job::new("nvme0", |desk: &Desk| {
+            let folder = "drives/nvme0".to_owned();
+            let mut recorder = Recorder { channel: Box::new(Bound), desk, folder, pages: BTreeMap::new() };
+            assert!(recorder.identify(Identify::Controller).is_ok());
+            let smart = GetLog::new(LogPage::SmartHealth, NonZeroU16::new(128).unwrap());
+            assert!(recorder.get_log(smart).is_err());
+        });
+        let read = desk::run(&root, vec![job], Duration::from_secs(60));
+        let expected = [
+            ("drives/nvme0/identify.bin".to_owned(), Node::File(vec![1; 4096])),
+            ("drives/nvme0/logpage-0x02.bin".to_owned(), Node::Denied(Errno::EACCES as i32)),
+        ];
+        assert_eq!(read[0].entries, expected);
     }
 }

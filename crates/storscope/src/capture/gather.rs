@@ -3,18 +3,18 @@
 use super::desk::{self, Desk, Job, Read};
 use super::sysfs::{self, Claims, Subject};
 use super::tree::Tree;
-use super::{drives, procfs};
+use super::{drives, nodes, procfs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use storscope_collect::collector::Inventory;
 use storscope_collect::discovery;
 use storscope_collect::root::Root;
 use storscope_collect::select::Selection;
-use storscope_model::device::Controller;
+use storscope_model::device::{Controller, Device};
 
 /// Time to find what there is, on a host with thousands of devices too.
 const HOST_LIMIT: Duration = Duration::from_secs(60);
-/// Time for the kernel's files of one device.
+/// Time for the kernel's files of one device, and for opening it.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
 /// Time for all pages of one controller. A command that takes longer is left to the kernel, whose own limit is 60 s.
 const DRIVE_LIMIT: Duration = Duration::from_secs(20);
@@ -47,14 +47,17 @@ pub(super) fn gather(root: &Root, selection: &Selection) -> Gathered {
     let root = Arc::new(root.clone());
     let mut gathered = Gathered::default();
     let (subjects, asked): (Found<Subject>, Found<(Controller, Vec<u32>)>) = Default::default();
-    let (to_subjects, to_asked) = (Arc::clone(&subjects), Arc::clone(&asked));
+    let opened: Found<Device> = Found::default();
+    let (to_subjects, to_asked, to_opened) = (Arc::clone(&subjects), Arc::clone(&asked), Arc::clone(&opened));
     let selection = selection.clone();
     let jobs = vec![
         Job::new("procfs", procfs::copy),
         Job::new("sysfs", move |desk: &Desk| *lock(&to_subjects) = sysfs::classes(desk)),
-        Job::new("NVMe controllers", move |desk: &Desk| {
-            desk.busy_with("discovery");
-            *lock(&to_asked) = controllers(desk.root(), &selection);
+        Job::new("discovery", move |desk: &Desk| {
+            desk.busy_with("the list of devices");
+            let inventory = Inventory::select(discovery::scan(desk.root()), &selection);
+            *lock(&to_asked) = controllers(&inventory);
+            *lock(&to_opened) = inventory.devices.into_values().collect();
         }),
     ];
     gathered.take(desk::run(&root, jobs, HOST_LIMIT));
@@ -68,6 +71,10 @@ pub(super) fn gather(root: &Root, selection: &Selection) -> Gathered {
         Job::new(controller.name.clone(), move |desk: &Desk| drives::copy(desk, &controller, &nsids))
     });
     gathered.take(desk::run(&root, pages.collect(), DRIVE_LIMIT));
+    let nodes = std::mem::take(&mut *lock(&opened)).into_iter().filter(|device| device.partition_of.is_none());
+    let nodes = nodes.map(|device| Job::new(device.name.clone(), move |desk: &Desk| nodes::copy(desk, &device)));
+    gathered.take(desk::run(&root, nodes.collect(), FILES_LIMIT));
+    gathered.tree.settle();
     gathered.notes.sort_unstable();
     gathered.notes.dedup();
     gathered
@@ -81,12 +88,9 @@ fn lock<T>(found: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The controllers to ask, each with the namespaces that are read through it.
-fn controllers(root: &Root, selection: &Selection) -> Vec<(Controller, Vec<u32>)> {
-    let inventory = Inventory::select(discovery::scan(root), selection);
+fn controllers(inventory: &Inventory) -> Vec<(Controller, Vec<u32>)> {
     let nsids = |controller: &Controller| {
-        let through = |device: &&storscope_model::device::Device| {
-            inventory.drive_of(device).is_some_and(|drive| drive.id == controller.id)
-        };
+        let through = |device: &&Device| inventory.drive_of(device).is_some_and(|drive| drive.id == controller.id);
         let devices = inventory.devices.values().filter(through);
         let mut nsids: Vec<u32> = devices.filter_map(|device| device.nvme.as_ref()?.nsid).collect();
         nsids.sort_unstable();

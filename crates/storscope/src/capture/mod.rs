@@ -12,6 +12,7 @@ mod fields;
 mod gather;
 mod identity;
 mod mounts;
+mod nodes;
 mod pages;
 mod procfs;
 mod pseudonym;
@@ -113,6 +114,10 @@ fn about(notes: &[String], keep: bool) -> String {
              of the same length, and the same wherever the same one stood. Fields that are a vendor's own are blank.\n"
         }
     });
+    about.push_str(
+        "What the kernel denied is a link to denied:EACCES or denied:EPERM in the place of the file, of the device node (dev),\n\
+         of the page of a drive (drives) or of the question for its power mode (ata); .denied is that of a folder's list.\n",
+    );
     match notes.len() {
         0 => about.push_str("Nothing was left out.\n"),
         left_out => {

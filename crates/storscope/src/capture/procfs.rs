@@ -2,6 +2,8 @@
 
 use super::attributes::{PROC, SWAPS};
 use super::desk::Desk;
+use super::tree::Node;
+use storscope_collect::attribute::{self, MAX_ATTRIBUTE};
 use storscope_collect::root::Root;
 
 /// Longest file of procfs that is copied, in bytes: diskstats of some 30,000 devices.
@@ -18,11 +20,24 @@ pub(super) fn copy(desk: &Desk) {
             swaps = content.unwrap_or_default();
         }
     }
+    capabilities(desk);
     // The mounts as the first process sees them are the host's; this process may live in a namespace of its own.
     let mounts = ["1/mountinfo", "self/mountinfo"];
     let mounts = mounts.iter().find_map(|name| desk.file(&desk.root().proc(name), MAX_FILE)).unwrap_or_default();
     for name in node_names(&[mounts, swaps].concat()) {
         desk.link(&desk.root().node(&name));
+    }
+}
+
+/// What the captor might do: of the status of this process, its effective capabilities only. A captured one is copied.
+fn capabilities(desk: &Desk) {
+    const PATH: &str = "self/status";
+    let root = desk.root();
+    let own = if root.live { Root::live().proc(PATH) } else { root.proc(PATH) };
+    let status = attribute::read_bytes(&own, MAX_ATTRIBUTE).ok().flatten().unwrap_or_default();
+    let line = status.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"CapEff:"));
+    if let (Some(line), Some(place)) = (line, desk.place(&root.proc(PATH))) {
+        desk.put(place, Node::File([line, b"\n"].concat()));
     }
 }
 

@@ -59,7 +59,7 @@ fn leak(scrubbed: &Scrubbed) -> Option<String> {
 pub(super) fn left_in(dictionary: &Dictionary, path: &str, node: &Node) -> Option<String> {
     let named = found(dictionary, path.as_bytes(), Content::Text, "a file name");
     named.or_else(|| match node {
-        Node::Folder => None,
+        Node::Folder | Node::Denied(_) => None,
         Node::Link(target) => found(dictionary, target.as_bytes(), Content::Text, path),
         Node::File(bytes) => found(dictionary, bytes, content(path), path),
     })
@@ -81,7 +81,7 @@ pub(super) fn content(path: &str) -> Content {
     let folder = file_name(parent(path));
     let settings = match path.starts_with("sys/") {
         true => SETTINGS.contains(&name) || name.starts_with("aer_dev_") || folder == "queue",
-        false => ["stat", "loadavg", "meminfo"].contains(&name) || folder == "pressure",
+        false => ["stat", "loadavg", "meminfo", "status"].contains(&name) || folder == "pressure",
     };
     if name.ends_with(".bin") || name.starts_with("vpd_pg") {
         Content::Binary
@@ -118,7 +118,7 @@ impl Known {
             known.protected.keep(own_words(path));
             known.add_uuids(path);
             match node {
-                Node::Folder => {}
+                Node::Folder | Node::Denied(_) => {}
                 Node::Link(target) => known.add_uuids(target),
                 Node::File(bytes) => known.add_file(path, bytes),
             }
@@ -182,9 +182,12 @@ impl Known {
         let mut pseudonyms = Pseudonyms::new(&self.identities);
         let dictionary = Dictionary::new(&self.identities, &mut pseudonyms, &self.protected);
         let mut scrubbed = Tree::default();
-        for (path, node) in tree.iter().filter(|(path, _)| !path.starts_with("dev/")) {
+        for (path, node) in
+            tree.iter().filter(|(path, node)| !path.starts_with("dev/") || matches!(node, Node::Denied(_)))
+        {
             let node = match node {
                 Node::Folder => Node::Folder,
+                Node::Denied(errno) => Node::Denied(*errno),
                 Node::Link(target) => Node::Link(dictionary.replace_text(target)),
                 Node::File(bytes) => {
                     let mut replacer =
@@ -289,7 +292,7 @@ fn nodes(tree: &Tree, names: &[String]) -> BTreeMap<String, String> {
                 let name = String::from_utf8_lossy(text).trim().to_owned();
                 nodes.insert(format!("mapper/{name}"), file_name(parent(parent(path))).to_owned());
             }
-            Node::File(_) | Node::Folder => {}
+            Node::File(_) | Node::Folder | Node::Denied(_) => {}
         }
     }
     nodes

@@ -5,7 +5,7 @@ use super::desk::Desk;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use storscope_collect::attribute::{self, MAX_ATTRIBUTE};
+use storscope_collect::attribute::{self, MAX_ATTRIBUTE, is_there};
 use storscope_collect::discovery::MAX_ENTRIES;
 use storscope_collect::pcie;
 
@@ -88,7 +88,7 @@ fn members(desk: &Desk, class: &Path) -> Vec<(String, PathBuf)> {
     let folder_of = |name: String| {
         let path = class.join(&name);
         desk.link(&path);
-        let folder = desk.root().resolve(&path).filter(|folder| folder.is_dir())?;
+        let folder = desk.root().resolve(&path).filter(|folder| desk.is_folder(folder))?;
         Some((name, folder))
     };
     names.into_iter().filter_map(folder_of).collect()
@@ -139,13 +139,13 @@ fn block(desk: &Desk, folder: &Path, claims: &Claims) {
     // A tree without `class/block` has partitions only here.
     for child in desk.names(folder, MAX_CHILDREN) {
         let child = folder.join(child);
-        if is_folder(&child) && child.join("partition").exists() {
+        if is_folder(&child) && is_there(&child.join("partition")) {
             block(desk, &child, claims);
         }
     }
     let link = folder.join("device");
     if desk.link(&link)
-        && let Some(device) = desk.root().resolve(&link).filter(|device| device.is_dir())
+        && let Some(device) = desk.root().resolve(&link).filter(|device| desk.is_folder(device))
     {
         attached(desk, &device, claims);
         above(desk, &device, claims);
@@ -156,7 +156,7 @@ fn block(desk: &Desk, folder: &Path, claims: &Claims) {
 
 /// What a block device hangs on: a SCSI device, a card, a virtio device, an NVMe controller or subsystem.
 fn attached(desk: &Desk, device: &Path, claims: &Claims) {
-    if device.join("cntlid").exists() || device.join("subsysnqn").exists() {
+    if is_there(&device.join("cntlid")) || is_there(&device.join("subsysnqn")) {
         return controller(desk, device, claims);
     }
     if !claims.claim(Role::Itself, device) {
@@ -182,10 +182,10 @@ fn controller(desk: &Desk, folder: &Path, claims: &Claims) {
     for name in desk.names(folder, MAX_CHILDREN) {
         let child = folder.join(&name);
         if is_folder(&child) {
-            if child.join("size").exists() && child.join("queue").is_dir() {
+            if is_there(&child.join("size")) && child.join("queue").is_dir() {
                 block(desk, &child, claims);
             }
-        } else if desk.root().resolve(&child).is_some_and(|target| target.join("cntlid").exists()) {
+        } else if desk.root().resolve(&child).is_some_and(|target| is_there(&target.join("cntlid"))) {
             desk.link(&child);
         }
     }
@@ -207,7 +207,7 @@ fn above(desk: &Desk, folder: &Path, claims: &Claims) {
             link_files(desk, above);
             enclosure(desk, above);
         }
-        if above.join("idVendor").exists() {
+        if is_there(&above.join("idVendor")) {
             files(desk, above, &USB);
         }
         let name = above.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -245,7 +245,7 @@ fn enclosure(desk: &Desk, folder: &Path) {
         if !name.starts_with("enclosure_device:") || !desk.link(&link) {
             continue;
         }
-        if let Some(component) = desk.root().resolve(&link).filter(|component| component.is_dir()) {
+        if let Some(component) = desk.root().resolve(&link).filter(|component| desk.is_folder(component)) {
             desk.folder(&component);
             if let Some(enclosure) = component.parent() {
                 let _ = desk.file(&enclosure.join("id"), MAX_ATTRIBUTE);

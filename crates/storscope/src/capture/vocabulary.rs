@@ -21,7 +21,7 @@ const KERNEL: &str = "acpi active adapter aer apple ata available back bcache bf
 /// Words of procfs, of identifiers and of the notes of a capture.
 const FORMS: &str = "filename size used priority file deleted nqn org com naa t10 traddr trsvcid iface answer after the \
     rest left out permission denied gone longer than more entries leads thread tree would wake files input output error \
-    not asked for supported known follow lists page";
+    not asked for supported known follow lists page operation eacces eperm capeff";
 
 /// Folders that many hosts have.
 const FOLDERS: &str = "archive backup backups boot build cache cargo ceph cloud containerd containers data database \

@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::Path;
+use storscope_drive::{denied_by, denied_target};
 
 /// Only its owner reads a capture until he hands it on.
 const MODE: u32 = 0o700;
@@ -58,6 +59,10 @@ fn entry(place: &Path, node: &Node) -> std::io::Result<()> {
         // Never through a link that lies in the way.
         Node::File(bytes) => File::create_new(place)?.write_all(bytes),
         Node::Link(target) => symlink(target, place),
+        Node::Denied(errno) => match denied_target(*errno) {
+            Some(target) => symlink(target, place),
+            None => Ok(()),
+        },
     }
 }
 
@@ -102,7 +107,8 @@ pub(super) fn verify(dir: &Path, dictionary: &Dictionary, about: &str) -> anyhow
                 folders.push(place.clone());
                 Node::Folder
             } else if kind.is_symlink() {
-                Node::Link(fs::read_link(item.path())?.display().to_string())
+                let target = fs::read_link(item.path())?;
+                denied_by(&target).map_or_else(|| Node::Link(target.display().to_string()), Node::Denied)
             } else if kind.is_file() {
                 Node::File(fs::read(item.path())?)
             } else {

@@ -9,8 +9,10 @@ use std::path::Path;
 use std::time::Duration;
 use storscope_collect::nvme::PAGES;
 use storscope_collect::root::Root;
-use storscope_collect::{aer, controller_state, pcie, power};
-use storscope_drive::{CommandError, Controller as Channel, FaultClass, Query, QueryError, Refusals, Survey};
+use storscope_collect::{aer, controller_state, node, pcie, power};
+use storscope_drive::{
+    AdminChannel, CommandError, Controller as Channel, FaultClass, Query, QueryError, Refusals, Replay, Survey,
+};
 use storscope_model::device::{Controller, Transport};
 use storscope_model::event::Outcome;
 use storscope_model::fault::Fault;
@@ -36,6 +38,8 @@ pub(super) fn checks(root: &Root, controller: &Controller, own: Privileges) -> V
             Ok(Err(error)) => checks.push(not_answered(root, subject, &error, own)),
             Err(why) => checks.push(hangs(subject, "Identify and SMART", COMMAND_LIMIT, &why)),
         }
+    } else if !root.live && may_ask {
+        checks.extend(captured(root, subject).map(|error| not_answered(root, subject, &error, own)));
     }
     checks
 }
@@ -124,12 +128,25 @@ fn errors(subject: &str, outcome: Outcome) -> Option<Check> {
     }
 }
 
+/// What was denied on a captured host: its node, or the first of the two commands that [`ask`] begins with.
+fn captured(root: &Root, name: &str) -> Option<CommandError> {
+    if let Some(errno) = node::was_denied(root, name) {
+        return Some(CommandError::Open { path: root.node(name), errno: errno as i32 });
+    }
+    let mut pages = Replay::new(&root.drives.as_ref()?.join(name));
+    let error = answers(&mut pages).err()?;
+    matches!(error.class(), FaultClass::Denied(_)).then_some(error)
+}
+
 /// What the controller answers, and what it does not have. Nothing is asked that the agent itself would not ask.
 fn ask(node: &Path) -> Result<Vec<String>, CommandError> {
-    let mut channel = Channel::open(node)?;
+    answers(&mut Channel::open(node)?)
+}
+
+fn answers(channel: &mut dyn AdminChannel) -> Result<Vec<String>, CommandError> {
     let mut refusals = Refusals::default();
-    let survey = Survey::take(&mut channel, &mut refusals)?;
-    let mut answers = vec![match Query::new(&mut channel, &survey, &mut refusals).smart_health() {
+    let survey = Survey::take(channel, &mut refusals)?;
+    let mut answers = vec![match Query::new(channel, &survey, &mut refusals).smart_health() {
         Ok(_) => "answers Identify and SMART / Health".to_owned(),
         Err(QueryError::NotAsked { why, .. }) => format!("SMART / Health is not asked for: {why}"),
         Err(QueryError::Command(error)) => return Err(error),

@@ -5,14 +5,11 @@ use super::privileges::Privileges;
 use super::report::{Check, FREE, LeftOut};
 use crate::deadline::{NoResult, within};
 use nix::errno::Errno;
-use nix::libc::{O_CLOEXEC, O_DIRECT, O_NONBLOCK};
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 use storscope_collect::root::Root;
 use storscope_collect::select::{Selection, is_free};
-use storscope_collect::{ata_power, power, queue};
+use storscope_collect::{ata_power, node, power, queue};
 use storscope_model::device::{Device, Transport, Zoned};
 use storscope_model::event::Outcome;
 use storscope_model::fault::Fault;
@@ -29,6 +26,7 @@ pub(super) fn checks(root: &Root, device: &Device, own: Privileges) -> Vec<Check
         Err(why) => return vec![hangs(subject, "its files in sysfs", &why)],
     };
     if !root.live {
+        checks.extend(captured(root, device, own));
         return checks;
     }
     if let Some(why) = not_probed(device) {
@@ -42,6 +40,14 @@ pub(super) fn checks(root: &Root, device: &Device, own: Privileges) -> Vec<Check
         checks.extend(power_mode(root, device));
     }
     checks
+}
+
+/// What was denied on a captured host.
+fn captured(root: &Root, device: &Device, own: Privileges) -> Vec<Check> {
+    let errno = node::was_denied(root, &device.name);
+    let node = errno.map(|errno| not_opened(root, device, &root.node(&device.name), errno, own));
+    let power_mode = ata_power::was_denied(root, device).then(|| power_mode(root, device)).flatten();
+    node.into_iter().chain(power_mode).collect()
 }
 
 fn hangs(subject: &str, what: &str, why: &NoResult) -> Check {
@@ -98,12 +104,7 @@ fn opens(root: &Root, device: &Device, own: Privileges) -> Check {
     let subject = device.name.as_str();
     let node = root.node(&device.name);
     let place = node.clone();
-    let opened = within(LIMIT, move || {
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(O_DIRECT | O_NONBLOCK | O_CLOEXEC);
-        options.open(&place).map(drop).map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))
-    });
-    match opened {
+    match within(LIMIT, move || node::opens(&place)) {
         Ok(Ok(())) => Check::fine(subject, format!("{} opens for direct reads: probes are possible", node.display())),
         Ok(Err(errno)) => not_opened(root, device, &node, errno, own),
         Err(why) => hangs(subject, &format!("opening {}", node.display()), &why),

@@ -4,6 +4,7 @@ use super::report::Check;
 use crate::deadline::{NoResult, within};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
+use std::path::Path;
 use std::time::Duration;
 use storscope_collect::root::Root;
 use storscope_collect::uevent::Listener;
@@ -44,12 +45,13 @@ fn kernel_files(root: &Root) -> Vec<Check> {
 fn sysfs(root: &Root) -> Check {
     let class = root.sys("class/block");
     let place = root.sys.display();
-    match std::fs::read_dir(&class).or_else(|_| std::fs::read_dir(root.sys("block"))) {
-        Ok(_) => Check::fine("sysfs", format!("readable at {place}")),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+    let unlisted = |folder: &Path| attribute::names(folder, 0).1;
+    match unlisted(&class).and_then(|error| unlisted(&root.sys("block")).map(|_| error)) {
+        None => Check::fine("sysfs", format!("readable at {place}")),
+        Some(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             Check::denied("sysfs", format!("{} cannot be read: {error}", class.display()))
         }
-        Err(_) => Check::lacks("sysfs", format!("not at {place}: no device can be found"))
+        Some(_) => Check::lacks("sysfs", format!("not at {place}: no device can be found"))
             .mend(format!("mount -t sysfs sysfs {place}")),
     }
 }
@@ -101,7 +103,7 @@ fn mounts(root: &Root) -> Check {
 /// A container has mounts and device nodes of its own.
 fn container(root: &Root) -> Option<Check> {
     const MARKS: [&str; 2] = ["/run/.containerenv", "/.dockerenv"];
-    let marked = MARKS.iter().any(|mark| std::path::Path::new(mark).exists());
+    let marked = MARKS.iter().any(|mark| Path::new(mark).exists());
     let told = ["container", "KUBERNETES_SERVICE_HOST"].iter().any(|name| std::env::var_os(name).is_some());
     if *root != Root::live() || !(marked || told) {
         return None;

@@ -45,13 +45,15 @@ pub(crate) fn run(args: &SelectArgs) -> anyhow::Result<ExitCode> {
         }
         Err(NoResult::Failed(error)) => bail!("the devices cannot be looked for: {error}"),
     };
-    let report = examine(&root, scan, &selection, asked, Privileges::own());
+    let report = examine(&root, scan, &selection, asked, Privileges::of(&root));
     crate::output::print(&report.render())?;
     Ok(if report.count(Verdict::Denied) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn examine(root: &Root, scan: Scan, selection: &Selection, asked: bool, own: Privileges) -> Report {
+fn examine(root: &Root, scan: Scan, selection: &Selection, asked: bool, known: Option<Privileges>) -> Report {
+    let own = known.unwrap_or(Privileges::none());
     let all = scan.devices.clone();
+    let named: Vec<String> = scan.controllers.iter().map(|controller| controller.name.clone()).collect();
     let faults: Vec<Check> =
         scan.faults.iter().take(AT_ONCE).map(|fault| Check::lacks("discovery", fault.to_string())).collect();
     let inventory = Inventory::select(scan, selection);
@@ -67,7 +69,8 @@ fn examine(root: &Root, scan: Scan, selection: &Selection, asked: bool, own: Pri
         checks: Vec::new(),
     };
     let of_devices = together(&watched, |device| devices::checks(root, device, own));
-    let controllers: Vec<_> = inventory.controllers.values().collect();
+    let mut controllers: Vec<_> = inventory.controllers.values().collect();
+    controllers.sort_by_key(|controller| named.iter().position(|name| *name == controller.name));
     let of_controllers = together(&controllers, |controller| controllers::checks(root, controller, own));
     let probes =
         of_devices.iter().any(|check| check.verdict == Verdict::Fine && check.what.contains("probes are possible"));
@@ -77,7 +80,7 @@ fn examine(root: &Root, scan: Scan, selection: &Selection, asked: bool, own: Pri
         report.checks.push(nothing_to_probe(watched.is_empty()));
     }
     report.checks.extend(faults);
-    if root.live {
+    if root.live || known.is_some() {
         report.checks.extend(privileges::checks(own, needs));
     }
     report.checks.extend(host::checks(root, watched.len()));

@@ -13,6 +13,11 @@ use storscope_collect::root::Root;
 /// The check of the node `path` of `subject`, refused with `errno` to a process with `own` privileges. `loss`: what is
 /// missed for it.
 pub(super) fn denied(root: &Root, subject: &str, path: &Path, errno: Errno, own: Privileges, loss: &str) -> Check {
+    // Of a captured host as it was called there.
+    let path = match path.strip_prefix(&root.dev) {
+        Ok(name) if !root.live => Root::live().dev.join(name),
+        _ => path.to_path_buf(),
+    };
     let path = path.display();
     if errno == Errno::EACCES && !own.ignore_modes() {
         let what = format!(
@@ -58,7 +63,8 @@ mod tests {
     #[test]
     fn mode_cgroup_and_security_module_differ() {
         let mode = of(Errno::EACCES, Privileges::none());
-        assert!(mode.mend[0].starts_with("setfacl -m u:USER:r "), "{mode:?}");
+        let there = format!("setfacl -m u:USER:r {} ", Root::live().node("vda").display());
+        assert!(mode.mend[0].starts_with(&there), "{mode:?}");
         assert!(!mode.mend.iter().any(|mend| mend.contains("run as root")), "root may be refused too: {mode:?}");
         for own in [Privileges::none(), Privileges::all()] {
             let cgroup = of(Errno::EPERM, own);

@@ -24,10 +24,10 @@ pub(super) struct Needs {
 }
 
 impl Privileges {
-    /// Of this process; none at all when the kernel does not say.
-    pub(super) fn own() -> Self {
-        let status = read_bytes(&Root::live().proc("self/status"), MAX_ATTRIBUTE).ok().flatten();
-        status.as_deref().and_then(Self::parse).unwrap_or(Self(0))
+    /// Of this process, or of the one that captured `root`; `None` when that is not known.
+    pub(super) fn of(root: &Root) -> Option<Self> {
+        let status = if root.live { Root::live().proc("self/status") } else { root.proc("self/status") };
+        Self::parse(&read_bytes(&status, MAX_ATTRIBUTE).ok()??)
     }
 
     fn parse(status: &[u8]) -> Option<Self> {
@@ -40,7 +40,7 @@ impl Privileges {
         self.0 >> capability & 1 == 1
     }
 
-    #[cfg(test)]
+    /// None at all.
     pub(super) const fn none() -> Self {
         Self(0)
     }
