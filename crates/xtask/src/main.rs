@@ -49,6 +49,6 @@ fn main() -> anyhow::Result<()> {
         Command::Tidy => tidy::run(),
         Command::Expose => expose::run(),
         Command::Bench(arguments) => bench::run(&arguments),
-        Command::Lab(arguments) => lab::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments).map(drop),
     }
 }

@@ -20,7 +20,7 @@ const HISTORY_READS: f64 = 60.0;
 /// The next round of questions and the next burst after a transport is held up.
 const IN_FLIGHT_WITHIN: Duration = Duration::from_secs(40);
 /// Removals with something outstanding.
-const REMOVALS: usize = 3;
+const REMOVALS: usize = 2;
 /// Looks at the agent during each.
 const ANSWERS_MEANWHILE: usize = 5;
 /// Cycles of adding and removing.

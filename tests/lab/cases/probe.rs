@@ -20,13 +20,16 @@ const SLOWER: f64 = 10.0;
 const MEDIUM_ERROR: &str = "61";
 /// The device-mapper device that delays every request, and by how much in seconds (see the guest's stacks).
 const DELAYED: &str = "labdelay";
-const DELAY_SECONDS: f64 = 0.02;
+const DELAY_SECONDS: f64 = 0.06;
 const EVEN_WITHIN: Duration = Duration::from_secs(90);
 /// How far apart the two medians may be, as a share.
 const MEDIANS_APART: f64 = 0.25;
 /// I/Os a second of a throttled drive.
 const THROTTLED_IOPS: u32 = 20;
 
+/// Pauses and bursts of fio as those of the agent: where a processor has to be woken for a read, both must wake it.
+const PAUSE_MICROSECONDS: u32 = 1_000_000;
+const BURST: u32 = 8;
 /// What the kernel is told at the beginning: other cases may have made it complain before.
 const BEGINNING: &str = "storscope lab: every device is read from here on";
 
@@ -107,7 +110,8 @@ pub(super) fn equal_to_fio(rig: &Rig) -> Result<()> {
     rig.eventually(EVEN_WITHIN, |_| {
         let report = rig.guest().sh(&format!(
             "fio --name=one --filename=/dev/{device} --rw=randread --bs=4k --direct=1 --ioengine=io_uring --iodepth=1 \
-             --time_based --runtime=5 --lat_percentiles=1 --output-format=json"
+             --thinktime={PAUSE_MICROSECONDS} --thinktime_blocks={BURST} --time_based --runtime=8 --lat_percentiles=1 \
+             --output-format=json"
         ))?;
         let report: Value = serde_json::from_str(&report).context("fio")?;
         let latencies = &report["jobs"][0]["read"]["lat_ns"];

@@ -23,12 +23,14 @@ mod topology;
 #[path = "../../../../tests/lab/cases/mod.rs"]
 mod cases;
 
+use crate::steps::Verdict;
 use anyhow::{Result, bail};
 use cache::Cache;
 use clap::Args;
 use qemu::Layout;
 use scratch::Scratch;
 use session::{Options, Outcome};
+use std::time::Instant;
 
 /// Options of `cargo xtask lab`.
 #[derive(Debug, Default, Args)]
@@ -50,16 +52,23 @@ pub(crate) struct LabArgs {
     list: bool,
 }
 
+impl LabArgs {
+    /// All fault cases without their faults.
+    pub(crate) fn without_faults() -> Self {
+        Self { no_fault: true, ..Self::default() }
+    }
+}
+
 /// Runs the lab.
 ///
 /// # Errors
 /// When a case fails, a name is unknown, or the emulator cannot be had where it must be (in CI).
-pub(crate) fn run(arguments: &LabArgs) -> Result<()> {
+pub(crate) fn run(arguments: &LabArgs) -> Result<Verdict> {
     if arguments.list {
         for case in cases::ALL {
             println!("{:<28} {}", case.name, case.shows);
         }
-        return Ok(());
+        return Ok(Verdict::Passed);
     }
     let unknown: Vec<&str> = arguments
         .cases
@@ -76,7 +85,7 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<()> {
         Err(error) if std::env::var_os("CI").is_some() => return Err(error.context("the lab cannot run")),
         Err(error) => {
             println!("lab: DID NOT RUN: {error:#}");
-            return Ok(());
+            return Ok(Verdict::NotRun);
         }
     };
     let programs = agent::build()?;
@@ -85,16 +94,18 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<()> {
     initramfs::build(&sysroot, &programs, &initramfs)?;
     if arguments.shell {
         let layout = if arguments.classic { Layout::Classic } else { Layout::Multipath };
-        return session::shell(&sysroot, &initramfs, layout);
+        return session::shell(&sysroot, &initramfs, layout).map(|()| Verdict::Passed);
     }
     let options = Options { names: &arguments.cases, faults: !arguments.no_fault };
+    let began = Instant::now();
     let outcomes = session::run(&sysroot, &initramfs, &options);
     let wrong: Vec<&str> = outcomes.iter().filter(|outcome| !outcome.as_wanted).map(Outcome::name).collect();
+    let (count, seconds) = (outcomes.len(), began.elapsed().as_secs());
     match (wrong.as_slice(), arguments.no_fault) {
-        ([], false) => println!("lab: {} cases pass", outcomes.len()),
-        ([], true) => println!("lab: {} fault cases fail without their faults, as they must", outcomes.len()),
+        ([], false) => println!("lab: {count} cases pass in {seconds} s"),
+        ([], true) => println!("lab: {count} fault cases fail without their faults, as they must, in {seconds} s"),
         (wrong, false) => bail!("lab: failed: {}", wrong.join(", ")),
         (wrong, true) => bail!("lab: these pass without their fault, so they test nothing: {}", wrong.join(", ")),
     }
-    Ok(())
+    Ok(Verdict::Passed)
 }
