@@ -29,7 +29,7 @@ const THROTTLED_IOPS: u32 = 20;
 
 /// Pauses and bursts of fio as those of the agent: where a processor has to be woken for a read, both must wake it.
 const PAUSE_MICROSECONDS: u32 = 1_000_000;
-const BURST: u32 = 8;
+const BURST: u32 = 4;
 /// What the kernel is told at the beginning: other cases may have made it complain before.
 const BEGINNING: &str = "storscope lab: every device is read from here on";
 
