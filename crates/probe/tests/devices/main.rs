@@ -171,6 +171,8 @@ fn a_hung_device_is_reported_and_costs_no_neighbour_a_read() {
 #[test]
 fn a_full_queue_is_evidence_and_gets_no_further_read() {
     const TAGS: u64 = 4;
+    // Neighbours could be merged into one request of the queue.
+    const APART: u64 = 1 << 20;
     let dir = tempfile::tempdir().unwrap();
     let Some(good) = LoopDevice::attach(&file(&dir, "good", 7)) else {
         return;
@@ -190,7 +192,7 @@ fn a_full_queue_is_evidence_and_gets_no_further_read() {
         let readers: Vec<_> = (0..TAGS)
             .map(|number| {
                 let node = hung.node.clone();
-                std::thread::spawn(move || read_block(&node, number * 4096))
+                std::thread::spawn(move || read_block(&node, number * APART))
             })
             .collect();
         slow.wait_for_held(readers.len());

@@ -112,6 +112,8 @@ pub(crate) fn open(directory: &Path) -> (Keeper, State) {
     let (alive, ended) = mpsc::channel();
     let writer = move || {
         let _alive = alive;
+        // Dropped before the former: who has waited for the end finds the directory free.
+        let mut holder = holder;
         while let Ok(state) = to_write.recv() {
             let failed = holder.take().and_then(|()| write(&directory, &state)).err();
             let known = notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
