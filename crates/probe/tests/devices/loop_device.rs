@@ -24,7 +24,10 @@ impl LoopDevice {
         let sysfs = output(Command::new("findmnt").args(["-n", "-o", "TARGET", "-t", "sysfs"]))?;
         let node = output(Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(file))?;
         let name = Path::new(&node).file_name()?.to_owned();
-        Some(Self { sysfs: Path::new(sysfs.lines().next()?).join("block").join(name), node: node.into() })
+        let device = Self { sysfs: Path::new(sysfs.lines().next()?).join("block").join(name), node: node.into() };
+        // Settings outlive what is attached: without it the kernel counts no request in flight.
+        std::fs::write(device.attribute("queue/iostats"), "1").unwrap();
+        Some(device)
     }
 
     pub(crate) fn attribute(&self, name: &str) -> PathBuf {

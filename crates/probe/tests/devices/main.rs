@@ -199,7 +199,7 @@ fn a_full_queue_is_evidence_and_gets_no_further_read() {
 
         prober.set_targets(&[good.target(1, OFTEN), hung.target(2, OFTEN)]).unwrap();
         let full = report(&reports, 2, |probe| probe.last_skip.is_some()).probe;
-        assert_eq!(full.last_skip, Some(SkipReason::QueueFull));
+        assert_eq!(full.last_skip, Some(SkipReason::QueueFull), "{engine:?}: {full:?}");
         assert_eq!(full.in_flight_before, Some(TAGS));
         assert!(full.classes.is_empty());
         report(&reports, 1, |probe| count(probe, ProbeOp::Read) >= 40);

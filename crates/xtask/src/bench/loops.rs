@@ -87,7 +87,10 @@ impl Loops {
                 Content::Sparse => fs::File::create(&file)?.set_len(u64::try_from(bytes)?)?,
             }
             let name = loops.attach(&file)?;
+            let counts = loops.root.block(&name).join("queue/iostats");
             loops.names.push(name);
+            // Settings outlive what is attached: without it the kernel counts nothing.
+            fs::write(&counts, "1").with_context(|| counts.display().to_string())?;
         }
         Ok(loops)
     }
