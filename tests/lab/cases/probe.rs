@@ -20,7 +20,7 @@ const SLOWER: f64 = 10.0;
 const MEDIUM_ERROR: &str = "61";
 /// The device-mapper device that delays every request, and by how much in seconds (see the guest's stacks).
 const DELAYED: &str = "labdelay";
-const DELAY_SECONDS: f64 = 0.06;
+const DELAY_SECONDS: f64 = 0.1;
 const EVEN_WITHIN: Duration = Duration::from_secs(90);
 /// How far apart the two medians may be, as a share.
 const MEDIANS_APART: f64 = 0.25;
@@ -29,7 +29,7 @@ const THROTTLED_IOPS: u32 = 20;
 
 /// Pauses and bursts of fio as those of the agent: where a processor has to be woken for a read, both must wake it.
 const PAUSE_MICROSECONDS: u32 = 1_000_000;
-const BURST: u32 = 4;
+const BURST: u32 = 2;
 /// What the kernel is told at the beginning: other cases may have made it complain before.
 const BEGINNING: &str = "storscope lab: every device is read from here on";
 
@@ -70,12 +70,12 @@ pub(super) fn latency(rig: &Rig) -> Result<()> {
     // The fault's absence must not cut this short.
     let before = eventually(FEW_BURSTS, || median(&rig.scrape()?, &sick))?;
     let fault = rig.latency(NVME_FREE, THROTTLED_IOPS)?;
-    // The limit is on the rate: one reader that takes all of it makes every other read wait.
+    // The limit is on the rate: readers that take all of it make every other read wait for each of theirs.
     let seconds = if rig.faults_on() { WINDOW.as_secs() } else { 1 };
     rig.guest().background(
         &format!(
-            "fio --name=rest --filename=/dev/{sick} --rw=randread --bs=4k --direct=1 --ioengine=psync --time_based \
-             --runtime={seconds}"
+            "fio --name=rest --filename=/dev/{sick} --rw=randread --bs=4k --direct=1 --ioengine=psync --numjobs=4 --thread \
+             --time_based --runtime={seconds}"
         ),
         "/run/fio.log",
     )?;

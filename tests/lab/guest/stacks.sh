@@ -47,11 +47,11 @@ mdadm --create /dev/md0 --level=1 --raid-devices=2 --metadata=1.2 --assume-clean
 mkfs.ext4 -q -F /dev/md0
 mount /dev/md0 /mnt/mirror
 
-# LABNV3: dm-linear > ext4; LABSATA1: dm-delay of 60 ms, raw (below 50 ms its thread spins)
+# LABNV3: dm-linear > ext4; LABSATA1: dm-delay of 100 ms, raw (below 50 ms its thread spins)
 linear=$(namespace_of LABNV3)
 delayed=$(disk_of LABSATA1)
 dmsetup create --noudevsync lablinear --table "0 $(sectors "$linear") linear $linear 0"
-dmsetup create --noudevsync labdelay --table "0 $(sectors "$delayed") delay $delayed 0 60"
+dmsetup create --noudevsync labdelay --table "0 $(sectors "$delayed") delay $delayed 0 100"
 dmsetup mknodes
 mkfs.ext4 -q -F /dev/mapper/lablinear
 mount /dev/mapper/lablinear /mnt/linear

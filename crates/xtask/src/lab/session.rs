@@ -21,12 +21,17 @@ const MOST_REBOOTS: u32 = 2;
 /// Guests of each layout that share its cases. More at once answer too late on two processors.
 const GUESTS: [(Layout, usize); 2] = [(Layout::Multipath, 2), (Layout::Classic, 1)];
 
+/// Cases that are worth another boot.
+const LEAST_CASES: usize = 8;
+
 /// What to run.
 pub(super) struct Options<'a> {
     /// Names of the cases; all when empty.
     pub(super) names: &'a [String],
     /// Whether faults do anything. Without them only fault cases run, and must fail.
     pub(super) faults: bool,
+    /// Whether cases that need an evenly running host are left out.
+    pub(super) steady: bool,
 }
 
 /// How one case went.
@@ -52,10 +57,11 @@ pub(super) fn run(sysroot: &Sysroot, initramfs: &Path, options: &Options<'_>) ->
             .filter(|case| case.layouts.contains(&layout))
             .filter(|case| options.names.is_empty() || options.names.iter().any(|name| name == case.name))
             .filter(|case| options.faults || case.fault)
+            .filter(|case| !options.steady || !case.delicate)
             .collect();
         // What takes long comes first, so that the guests are done at about the same time.
         chosen.make_contiguous().sort_by_key(|case| !case.long);
-        (layout, guests.min(chosen.len()), Mutex::new(chosen))
+        (layout, guests.min(chosen.len().div_ceil(LEAST_CASES)), Mutex::new(chosen))
     });
     thread::scope(|scope| {
         for (layout, guests, queue) in &layouts {
