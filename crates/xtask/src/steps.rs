@@ -61,7 +61,7 @@ const STEPS: [Step; 10] = [
     ("tests", || passed(run(&mut cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])))),
     ("generated documents", || passed(docs::run(true))),
     ("exposition", || passed(expose::run())),
-    ("virtual lab", || lab::run(&LabArgs::steady())),
+    ("virtual lab", || lab::run(&LabArgs::default())),
     ("virtual lab without its faults", || lab::run(&LabArgs::without_faults())),
 ];
 

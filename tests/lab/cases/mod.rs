@@ -41,8 +41,8 @@ pub(crate) struct Case {
     pub(crate) fault: bool,
     /// Whether it takes a minute or more.
     pub(crate) long: bool,
-    /// Whether it passes only while the emulating host runs evenly: it compares waiting times, limits those of answers,
-    /// or plugs drives, at which the emulator sometimes ends. `cargo xtask test` leaves these out.
+    /// Whether a busy emulating host can make it fail: it compares waiting times, limits those of answers, or plugs
+    /// drives, at which the emulator sometimes ends. Such a case may run again.
     pub(crate) delicate: bool,
     /// The agent's configuration.
     pub(crate) configuration: &'static str,

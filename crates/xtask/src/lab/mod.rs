@@ -47,20 +47,12 @@ pub(crate) struct LabArgs {
     /// With --shell: one disk a controller and namespace (`nvme_core.multipath=N`).
     #[arg(long, requires = "shell")]
     classic: bool,
-    /// Leave out the cases that pass only while the emulating host runs evenly.
-    #[arg(long, conflicts_with_all = ["cases", "shell"])]
-    steady: bool,
     /// Print the names of all cases and what they show.
     #[arg(long)]
     list: bool,
 }
 
 impl LabArgs {
-    /// The cases whose outcome does not depend on how busy this host is.
-    pub(crate) fn steady() -> Self {
-        Self { steady: true, ..Self::default() }
-    }
-
     /// All fault cases without their faults.
     pub(crate) fn without_faults() -> Self {
         Self { no_fault: true, ..Self::default() }
@@ -104,7 +96,7 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<Verdict> {
         let layout = if arguments.classic { Layout::Classic } else { Layout::Multipath };
         return session::shell(&sysroot, &initramfs, layout).map(|()| Verdict::Passed);
     }
-    let options = Options { names: &arguments.cases, faults: !arguments.no_fault, steady: arguments.steady };
+    let options = Options { names: &arguments.cases, faults: !arguments.no_fault };
     let began = Instant::now();
     let outcomes = session::run(&sysroot, &initramfs, &options);
     let wrong: Vec<&str> = outcomes.iter().filter(|outcome| !outcome.as_wanted).map(Outcome::name).collect();
