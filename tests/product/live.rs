@@ -11,6 +11,7 @@ mod figures;
 mod live_hung;
 mod live_load;
 mod live_plug;
+mod live_processes;
 mod live_rights;
 mod live_ring;
 mod loop_device;

@@ -10,8 +10,8 @@ use storscope_collect::root::Root;
 const QUICK: &str = "[periods]\ntick = \"1s\"\n[probe]\nburst = 4\nreads_per_second = 64\ndeadline = \"1s\"\n";
 
 /// A loop device whose reads can be held.
-fn slow_disk(index: u32) -> Option<(LoopDevice, SlowFile, tempfile::TempDir)> {
-    let device = LoopDevice::add(index)?;
+fn slow_disk() -> Option<(LoopDevice, SlowFile, tempfile::TempDir)> {
+    let device = LoopDevice::add()?;
     let mountpoint = tempfile::tempdir().unwrap();
     match SlowFile::mount(&Root::live().node("fuse"), mountpoint.path()) {
         Ok(file) => {
@@ -33,7 +33,7 @@ fn rules(status: &Value, device: &str) -> Vec<String> {
 
 #[test]
 fn a_hung_disk_is_found_costs_nothing_else_and_is_taken_up_again() {
-    let (Some((hung, file, _mountpoint)), Some(sound)) = (slow_disk(2), LoopDevice::add(3)) else { return };
+    let (Some((hung, file, _mountpoint)), Some(sound)) = (slow_disk(), LoopDevice::add()) else { return };
     sound.attach();
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("storscope.toml");
@@ -74,11 +74,38 @@ fn a_hung_disk_is_found_costs_nothing_else_and_is_taken_up_again() {
 
 #[test]
 fn one_look_without_an_agent_sees_a_hung_disk() {
-    let Some((hung, file, _mountpoint)) = slow_disk(4) else { return };
+    let Some((hung, file, _mountpoint)) = slow_disk() else { return };
     file.hold();
     let output = run(&["status", "--only", &hung.name()]);
     let (status, text, error) = told(&output);
     file.release();
     assert!(matches!(status, Some(1 | 2)), "{status:?} {text} {error}");
     assert!(text.contains("a read has not come back"), "{text}");
+}
+
+#[test]
+fn a_restart_while_a_disk_hangs_serves_on_the_same_port_and_tells_of_the_stuck_process() {
+    let Some((hung, file, _mountpoint)) = slow_disk() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("storscope.toml");
+    // A pread that hangs cannot be killed; a ring's read could.
+    std::fs::write(&config, QUICK.replace("[probe]", "[probe]\nengine = \"pread\"")).unwrap();
+    let start = |listen: &str| {
+        Agent::serve(&["--listen", listen, "--config", config.to_str().unwrap(), "--only", &hung.name()])
+    };
+    let first = start("127.0.0.1:0");
+    let address = first.address().to_string();
+    first.wait_figures("no former process", |now| now.find("storscope_agent_former_processes", &[]) == Some(0.0));
+    file.hold();
+    file.wait_for_held(1);
+    first.end();
+
+    let second = start(&address);
+    let former = |figures: &crate::figures::Figures| figures.find("storscope_agent_former_processes", &[]);
+    second.wait_figures("the former prober", |now| former(now) == Some(1.0));
+    let page = second.text("/status");
+    assert!(page.contains("storscope-probe of a former agent") && page.contains("stuck in the kernel"), "{page}");
+    file.release();
+    second.wait_figures("the end of the former prober", |now| former(now) == Some(0.0));
+    second.end();
 }

@@ -105,7 +105,7 @@ fn counters_are_those_of_fio_and_rates_those_of_iostat() {
     if !there("fio", "--version") || !there("iostat", "-V") {
         return;
     }
-    let Some(device) = LoopDevice::add(2) else { return };
+    let Some(device) = LoopDevice::add() else { return };
     device.attach();
     let name = device.name();
     let before = from_the_kernel(&name);

@@ -13,7 +13,7 @@ fn named(figures: &Figures, device: &str) -> bool {
 
 #[test]
 fn a_device_that_comes_and_goes() {
-    let Some(device) = LoopDevice::add(0) else { return };
+    let Some(device) = LoopDevice::add() else { return };
     let name = device.name();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("storscope.toml");
@@ -25,7 +25,7 @@ fn a_device_that_comes_and_goes() {
     assert!(!named(&figures, &name));
     assert_eq!(agent.json()["verdict"], "unknown");
 
-    let Some(device) = LoopDevice::add(0) else { return };
+    let Some(device) = device.add_again() else { return };
     device.attach();
     let whole = |figures: &Figures| {
         figures.find("storscope_disk_reads_completed_total", &[("device", &name)]).is_some()
@@ -43,7 +43,7 @@ fn a_device_that_comes_and_goes() {
 
 #[test]
 fn a_device_that_is_taken_away_while_it_is_read() {
-    let Some(device) = LoopDevice::add(1) else { return };
+    let Some(device) = LoopDevice::add() else { return };
     device.attach();
     let name = device.name();
     let dir = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 #[test]
 fn without_privileges_the_rest_is_served() {
-    let Some(device) = LoopDevice::add(3) else { return };
+    let Some(device) = LoopDevice::add() else { return };
     device.attach();
     let name = device.name();
     let arguments = ["--listen", "127.0.0.1:0", "--only", &name];

@@ -1,6 +1,6 @@
 //! An agent that the kernel refuses an io_uring, as a container's seccomp filter does: pread(2) takes over and says why.
 
-use crate::agent::{Agent, run, told};
+use crate::agent::Agent;
 use crate::loop_device::LoopDevice;
 use nix::errno::Errno;
 use nix::libc::SYS_io_uring_setup;
@@ -30,7 +30,7 @@ fn reason() -> String {
 
 #[test]
 fn a_refused_ring_is_named_and_devices_are_read_all_the_same() {
-    let Some(device) = LoopDevice::add(4) else { return };
+    let Some(device) = LoopDevice::add() else { return };
     device.attach();
     let name = device.name();
     let arguments = ["--listen", "127.0.0.1:0", "--only", &name];
@@ -51,14 +51,25 @@ fn a_refused_ring_is_named_and_devices_are_read_all_the_same() {
 }
 
 #[test]
-fn a_demanded_ring_that_is_refused_ends_the_start() {
+fn a_demanded_ring_that_is_refused_is_told_and_everything_else_goes_on() {
+    let Some(device) = LoopDevice::add() else { return };
+    device.attach();
+    let name = device.name();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"[probe]\nengine = \"io_uring\"\n").unwrap();
     let config = file.path().to_str().unwrap();
-    let output = without_ring(|| run(&["serve", "--listen", "127.0.0.1:0", "--config", config]));
-    let (code, _, log) = told(&output);
-    assert!(code.is_some_and(|code| code != 0), "{output:?}");
-    let wanted = format!("cannot start the prober: cannot set up an io_uring: {}", std::io::Error::from(REFUSAL));
-    assert!(log.contains(&wanted), "{log}");
-    assert!(!log.contains("listening on"), "{log}");
+    let arguments = ["--listen", "127.0.0.1:0", "--only", &name, "--config", config];
+    let agent = without_ring(|| Agent::serve(&arguments));
+    let up = [("device", name.as_str()), ("source", "diskstats")];
+    agent.wait_figures("counters and an end of the prober", |figures| {
+        figures.find("storscope_source_up", &up) == Some(1.0)
+            && figures.find("storscope_agent_process_restarts_total", &[("process", "prober")]) >= Some(1.0)
+    });
+    let why = format!("cannot start the prober: cannot set up an io_uring: {}", std::io::Error::from(REFUSAL));
+    let processes = agent.json()["agent"]["processes"].as_array().unwrap().clone();
+    let prober = processes.iter().find(|process| process["name"] == "prober").unwrap();
+    assert_eq!(prober["last_end"], why.as_str());
+    let page = agent.text("/status").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains(&why), "{page}");
+    agent.end();
 }

@@ -3,11 +3,15 @@
 use crate::agent::wait;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use storscope_collect::root::Root;
 
 /// Requests of the loop control device (Documentation/admin-guide/devices.txt; include/uapi/linux/loop.h).
 const ADD: &str = "0x4C80";
 const REMOVE: &str = "0x4C81";
+
+/// Devices that this process has added.
+static ADDED: AtomicU32 = AtomicU32::new(0);
 
 /// Bytes of the file below.
 const SIZE: usize = 64 << 20;
@@ -20,11 +24,20 @@ pub(crate) struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Adds device `index` of this process, over a file that is written all over. `None`, with the reason, where that
+    /// Adds a device, over a file that is written all over. `None`, with the reason, where that
     /// cannot be.
-    pub(crate) fn add(index: u32) -> Option<Self> {
+    pub(crate) fn add() -> Option<Self> {
         // Far above what anybody else numbers, below the 2^20 minors of a driver.
-        let number = 100_000 + std::process::id() % 100_000 * 8 + index;
+        let number = 100_000 + std::process::id() % 20_000 * 32 + ADDED.fetch_add(1, Ordering::Relaxed);
+        Self::numbered(number)
+    }
+
+    /// Adds one with the same number, once this one was removed.
+    pub(crate) fn add_again(&self) -> Option<Self> {
+        Self::numbered(self.number)
+    }
+
+    fn numbered(number: u32) -> Option<Self> {
         if !nix::unistd::geteuid().is_root() {
             eprintln!("skipped: loop devices need root");
             return None;

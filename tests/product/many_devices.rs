@@ -70,8 +70,11 @@ fn ten_thousand_devices_are_served_and_the_page_stays_a_page() {
     assert!(agent.text("/status?device=sd9999").lines().any(|line| line.starts_with("sd9999 ")));
     assert_eq!(agent.json()["devices"].as_array().unwrap().len(), DEVICES);
     assert_eq!(agent.get("/healthz").status, 200);
-    let threads = std::fs::read_dir(Root::live().proc(&format!("{}/task", agent.id()))).unwrap().count();
-    assert!(threads < 64, "{threads}");
+    assert_eq!(figures.value("storscope_agent_process_up", &[("process", "collector")]), 1.0);
+    for process in agent.json()["agent"]["processes"].as_array().unwrap() {
+        let threads = std::fs::read_dir(Root::live().proc(&format!("{}/task", process["pid"]))).unwrap().count();
+        assert!(threads < 64, "{process}: {threads}");
+    }
     agent.end();
     let output = run(&["status", "--root", host.path().to_str().unwrap()]);
     let text = String::from_utf8(output.stdout).unwrap();

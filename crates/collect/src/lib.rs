@@ -31,6 +31,7 @@ pub mod controller_state;
 pub mod cpu;
 pub mod discovery;
 pub mod diskstats;
+pub mod former;
 pub mod host_info;
 pub mod lanes;
 pub mod node;

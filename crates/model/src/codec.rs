@@ -53,6 +53,14 @@ pub fn payload_length(header: [u8; HEADER]) -> Result<usize, CodecError> {
     Ok(length)
 }
 
+/// Decodes one payload that is borrowed for no longer than the call; bytes left over are an error.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_owned<T: serde::de::DeserializeOwned>(payload: &[u8]) -> Result<T, CodecError> {
+    decode(payload)
+}
+
 /// Decodes one payload; bytes left over are an error.
 ///
 /// # Errors

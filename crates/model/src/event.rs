@@ -3,6 +3,8 @@
 use crate::device::{Controller, Device};
 use crate::fault::Fault;
 use crate::identity::Subject;
+use crate::refused::Refused;
+use crate::sample::probe::Engine;
 use crate::sample::{Sample, Source};
 use crate::time::BootTime;
 use serde::{Deserialize, Serialize};
@@ -51,18 +53,60 @@ pub enum Event {
         /// When the read began.
         since: BootTime,
     },
+    /// What reads the devices, and why it is not what was wished for.
+    Engine {
+        /// The engine in use.
+        engine: Engine,
+        /// Why it is not io_uring.
+        fallback: Option<String>,
+    },
+    /// All that drives refuse.
+    Refusals(Vec<Refused>),
+}
+
+/// The place in which a newer event replaces an older one that was not sent yet.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Slot {
+    /// Whether something is there, and what it is.
+    Presence(Subject),
+    /// One source of something.
+    Reading(Subject, Source),
+    /// The engine of the probes.
+    Engine,
+    /// What drives refuse.
+    Refusals,
+}
+
+impl Slot {
+    /// What the event is about, if it is one thing.
+    pub const fn subject(&self) -> Option<&Subject> {
+        match self {
+            Self::Presence(subject) | Self::Reading(subject, _) => Some(subject),
+            Self::Engine | Self::Refusals => None,
+        }
+    }
+
+    /// The source that was read, if one was.
+    pub const fn source(&self) -> Option<Source> {
+        match self {
+            Self::Reading(_, source) => Some(*source),
+            Self::Presence(_) | Self::Engine | Self::Refusals => None,
+        }
+    }
 }
 
 impl Event {
-    /// The slot in which a newer event replaces an older one that was not sent yet.
-    pub fn slot(&self) -> (Subject, Option<Source>) {
+    /// The slot of this event.
+    pub fn slot(&self) -> Slot {
         match self {
-            Self::DeviceAppeared(device) => (Subject::Device(device.id.clone()), None),
-            Self::ControllerAppeared(controller) => (Subject::Controller(controller.id.clone()), None),
-            Self::Vanished(subject) => (subject.clone(), None),
+            Self::DeviceAppeared(device) => Slot::Presence(Subject::Device(device.id.clone())),
+            Self::ControllerAppeared(controller) => Slot::Presence(Subject::Controller(controller.id.clone())),
+            Self::Vanished(subject) => Slot::Presence(subject.clone()),
             Self::Read { subject, source, .. } | Self::Stalled { subject, source, .. } => {
-                (subject.clone(), Some(*source))
+                Slot::Reading(subject.clone(), *source)
             }
+            Self::Engine { .. } => Slot::Engine,
+            Self::Refusals(_) => Slot::Refusals,
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod outbox;
 pub mod phrase;
 pub mod probe_plan;
 pub mod reading;
+pub mod refused;
 pub mod request;
 pub mod request_times;
 pub mod rules;

@@ -1,11 +1,7 @@
 //! No queue to overflow: the newest event a slot, sent when the other end can take it.
 
-use crate::event::Event;
-use crate::identity::Subject;
-use crate::sample::Source;
+use crate::event::{Event, Slot};
 use std::collections::{BTreeMap, VecDeque};
-
-type Slot = (Subject, Option<Source>);
 
 /// The events that were not sent yet, at most one a (subject, source).
 #[derive(Debug, Default)]
@@ -21,13 +17,13 @@ impl Outbox {
     /// What appears goes before what waits, so that no read arrives ahead of its device.
     pub fn put(&mut self, event: Event) {
         let slot = event.slot();
-        let first = slot.1.is_none();
+        let first = matches!(slot, Slot::Presence(_));
         if self.waiting.insert(slot.clone(), event).is_some() {
             self.superseded = self.superseded.saturating_add(1);
             return;
         }
         if first {
-            let place = self.order.iter().position(|(_, source)| source.is_some());
+            let place = self.order.iter().position(|other| !matches!(other, Slot::Presence(_)));
             self.order.insert(place.unwrap_or(self.order.len()), slot);
         } else {
             self.order.push_back(slot);

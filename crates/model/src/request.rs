@@ -1,7 +1,8 @@
-//! The closed set of things that the state tells the prober: numbers and identities, no path, no opcode.
+//! The closed set of things that the state tells collector and prober: numbers and identities, no path, no opcode.
 
 use crate::device::DevNum;
 use crate::identity::DeviceId;
+use crate::refused::Refused;
 use serde::{Deserialize, Serialize};
 
 /// One device to probe.
@@ -30,4 +31,6 @@ pub struct ProbeTarget {
 pub enum Request {
     /// The devices to probe from now on; all others are left alone.
     ProbeTargets(Vec<ProbeTarget>),
+    /// What drives refused before.
+    Refusals(Vec<Refused>),
 }

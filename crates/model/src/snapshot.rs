@@ -129,6 +129,8 @@ impl Snapshot {
                 self.read(&subject, source, began, ended, outcome)
             }
             Event::Stalled { subject, source, since } => self.stalled(&subject, source, since),
+            // These say nothing of the host.
+            Event::Engine { .. } | Event::Refusals(_) => false,
         };
         if !taken {
             self.events_refused = self.events_refused.saturating_add(1);

@@ -8,6 +8,7 @@ use crate::snapshot::{ControllerState, DeviceState, HostState};
 use crate::time::{BootTime, ClockSync};
 use crate::unread::Unread;
 use crate::wall_clock::ClockStep;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -196,8 +197,27 @@ pub struct AgentStatus {
     pub state_error: Option<String>,
     /// Frames between processes that could not be decoded.
     pub frames_refused: u64,
+    /// The processes of the agent, the supervisor first; empty where there is only one.
+    pub parts: Vec<PartState>,
+    /// Processes of a former agent that are stuck in the kernel: name and process id.
+    pub former: Vec<(String, u32)>,
     /// Requests answered, by path and status.
     pub http_requests: Vec<(String, u16, u64)>,
+}
+
+/// How one process of the agent fares.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PartState {
+    /// `supervisor`, `collector`, `prober` or `server`.
+    pub name: String,
+    /// Process id; `None` when it does not run.
+    pub pid: Option<u32>,
+    /// Since when it runs, or does not.
+    pub since: BootTime,
+    /// How often it was started again.
+    pub restarts: u64,
+    /// How it last ended, for people.
+    pub fault: Option<String>,
 }
 
 /// The whole view.

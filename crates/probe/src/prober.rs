@@ -65,10 +65,10 @@ pub struct Report {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// io_uring was demanded and cannot be had.
-    #[error("cannot set up an io_uring: {0}")]
+    #[error("cannot set up an io_uring")]
     Ring(#[source] io::Error),
     /// The watcher's thread cannot be had.
-    #[error("cannot start the probe watcher: {0}")]
+    #[error("cannot start the probe watcher")]
     Watcher(#[source] io::Error),
 }
 

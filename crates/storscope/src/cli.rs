@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::config::{Config, Devices, Pattern, value};
+use crate::parts::order::Host;
 use anyhow::{anyhow, bail};
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -112,20 +113,12 @@ pub(crate) struct CaptureArgs {
 }
 
 impl SelectArgs {
-    fn host(&self) -> Root {
-        match (&self.root, &self.host_root) {
-            (Some(dir), _) => Root::captured(dir),
-            (None, Some(prefix)) => Root::host(prefix),
-            (None, None) => Root::live(),
-        }
-    }
-
     /// The host that is meant, if there is one.
     ///
     /// # Errors
     /// A directory that holds neither a captured nor a mounted host.
     pub(crate) fn checked_host(&self) -> anyhow::Result<Root> {
-        let root = self.host();
+        let root = Host::of(self).root();
         let there = |path: &Path| path.is_dir();
         if let Some(dir) = &self.root
             && !there(&root.sys)

@@ -1,11 +1,10 @@
 //! The state and its analysis: one owner, no locks. Events in, views and requests out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use storscope_export::wall;
 use storscope_model::analysis;
-use storscope_model::codec::CodecError;
-use storscope_model::event::Event;
+use storscope_model::event::{Event, Outcome};
 use storscope_model::finding::{Finding, Severity};
 use storscope_model::history::History;
 use storscope_model::identity::Subject;
@@ -13,6 +12,7 @@ use storscope_model::limits::Limits;
 use storscope_model::memory::Memory;
 use storscope_model::probe_plan::{self, ProbePolicy};
 use storscope_model::request::{ProbeTarget, Request};
+use storscope_model::sample::Source;
 use storscope_model::snapshot::Snapshot;
 use storscope_model::time::{BootTime, ClockSync};
 use storscope_model::view::{AgentStatus, View};
@@ -30,6 +30,8 @@ pub(crate) struct Core {
     /// What is probed and how often.
     pub(crate) probes: ProbePolicy,
     planned: Option<Vec<ProbeTarget>>,
+    /// What a new collector has not told of yet.
+    unseen: BTreeSet<Subject>,
     open: BTreeMap<(&'static str, Subject), Finding>,
     wall: WallClock,
     begun: bool,
@@ -52,39 +54,83 @@ impl Core {
     pub(crate) fn new(limits: Limits, probes: ProbePolicy, agent: AgentStatus, history: History) -> Self {
         let snapshot = Snapshot::default();
         let (open, wall) = (BTreeMap::new(), WallClock::default());
-        Self { snapshot, history, limits, probes, planned: None, open, wall, begun: false, agent }
+        Self {
+            snapshot,
+            history,
+            limits,
+            probes,
+            planned: None,
+            unseen: BTreeSet::new(),
+            open,
+            wall,
+            begun: false,
+            agent,
+        }
     }
 
-    /// Takes in one event, or that one could not be read.
-    pub(crate) fn apply(&mut self, event: Result<Event, CodecError>, now: BootTime) {
+    /// Takes in one event.
+    pub(crate) fn apply(&mut self, event: Event, now: BootTime) {
         match event {
-            Ok(event) => {
-                if let Event::DeviceAppeared(device) = &event
-                    && !self.snapshot.devices.contains_key(&device.id)
-                {
+            Event::Engine { engine, fallback } => self.agent.engine = Some((engine, fallback)),
+            Event::DeviceAppeared(device) => {
+                self.seen(&Subject::Device(device.id.clone()));
+                if !self.snapshot.devices.contains_key(&device.id) {
                     tracing::info!(device = %device.name, id = %device.id, "device appeared");
-                } else if let Event::Vanished(subject) = &event {
-                    match subject {
-                        Subject::Host => {}
-                        Subject::Controller(id) => {
-                            let known = self.snapshot.controllers.get(id);
-                            let name = known.map(|known| known.controller.name.as_str());
-                            tracing::info!(controller = name, %id, "controller vanished");
-                        }
-                        Subject::Device(id) => {
-                            let known = self.snapshot.devices.get(id);
-                            let name = known.map(|known| known.device.name.as_str());
-                            tracing::info!(device = name, %id, "device vanished");
-                        }
+                }
+                self.snapshot.apply(Event::DeviceAppeared(device), now);
+            }
+            Event::ControllerAppeared(controller) => {
+                self.seen(&Subject::Controller(controller.id.clone()));
+                self.snapshot.apply(Event::ControllerAppeared(controller), now);
+            }
+            Event::Vanished(subject) => self.vanished(subject, now),
+            event => {
+                let scanned =
+                    matches!(&event, Event::Read { source: Source::Discovery, outcome: Outcome::Value(_), .. });
+                self.snapshot.apply(event, now);
+                if scanned {
+                    // The collector tells what is there before it tells that it has looked.
+                    for subject in std::mem::take(&mut self.unseen) {
+                        self.vanished(subject, now);
                     }
                 }
-                self.snapshot.apply(event, now);
-            }
-            Err(error) => {
-                tracing::error!(%error, "event cannot be read");
-                self.agent.frames_refused = self.agent.frames_refused.saturating_add(1);
             }
         }
+    }
+
+    fn seen(&mut self, subject: &Subject) {
+        self.unseen.remove(subject);
+    }
+
+    fn vanished(&mut self, subject: Subject, now: BootTime) {
+        self.seen(&subject);
+        match &subject {
+            Subject::Host => {}
+            Subject::Controller(id) => {
+                let known = self.snapshot.controllers.get(id);
+                let name = known.map(|known| known.controller.name.as_str());
+                tracing::info!(controller = name, %id, "controller vanished");
+            }
+            Subject::Device(id) => {
+                let known = self.snapshot.devices.get(id);
+                let name = known.map(|known| known.device.name.as_str());
+                tracing::info!(device = name, %id, "device vanished");
+            }
+        }
+        self.snapshot.apply(Event::Vanished(subject), now);
+    }
+
+    /// A collector begins anew: what it does not tell of until it has looked for devices is gone.
+    pub(crate) fn expect_all_again(&mut self) {
+        let devices = self.snapshot.devices.keys().cloned().map(Subject::Device);
+        let controllers = self.snapshot.controllers.keys().cloned().map(Subject::Controller);
+        self.unseen = devices.chain(controllers).collect();
+    }
+
+    /// Takes note of an event that is not taken in.
+    pub(crate) fn refuse(&mut self, why: &dyn std::fmt::Display) {
+        tracing::error!(%why, "event is not taken in");
+        self.agent.frames_refused = self.agent.frames_refused.saturating_add(1);
     }
 
     /// Works out a view at `now`.
@@ -201,9 +247,7 @@ mod tests {
     use std::io::{self, Write};
     use std::sync::Mutex;
     use storscope_export::{json, text};
-    use storscope_model::event::Outcome;
     use storscope_model::fault::Fault;
-    use storscope_model::sample::Source;
     use tracing_subscriber::fmt::MakeWriter;
 
     #[derive(Clone, Default)]
@@ -244,7 +288,7 @@ mod tests {
             let at = BootTime::from_secs(second);
             let outcome = Outcome::Failed(Fault::Gone);
             let read = Event::Read { subject: Subject::Host, source: Source::Diskstats, began: at, ended: at, outcome };
-            core.apply(Ok(read), at);
+            core.apply(read, at);
         }
         core
     }

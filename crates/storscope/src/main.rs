@@ -13,10 +13,12 @@ mod limits;
 mod logging;
 mod narrow;
 mod output;
+mod parts;
 mod prober;
 mod serve;
 mod settings;
 mod status;
+mod supervise;
 mod version;
 
 use clap::Parser;
@@ -30,6 +32,15 @@ const UNKNOWN: u8 = 3;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    if let Some(part) = parts::Part::of_this_process() {
+        return match parts::run(part) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                output::complain(&format!("{}: {error:#}", part.as_str()));
+                ExitCode::FAILURE
+            }
+        };
+    }
     let unknown = std::env::args_os().nth(1).is_some_and(|command| command == "status");
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -50,8 +61,8 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        None => serve::run(&cli.serve).map(|()| ExitCode::SUCCESS),
-        Some(Command::Serve(args)) => serve::run(&args).map(|()| ExitCode::SUCCESS),
+        None => supervise::run(&cli.serve).map(|()| ExitCode::SUCCESS),
+        Some(Command::Serve(args)) => supervise::run(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Status(args)) => status::run(&args),
         Some(Command::CheckConfig { file }) => {
             config::load::file(&file)?;

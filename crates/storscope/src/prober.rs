@@ -79,7 +79,7 @@ impl Adapter {
 
     /// Takes in one request.
     pub(crate) fn request(&self, request: Request) {
-        let Request::ProbeTargets(wanted) = request;
+        let Request::ProbeTargets(wanted) = request else { return };
         let targets: Vec<Target> = wanted.iter().filter_map(|target| self.target(target)).collect();
         if let Err(error) = self.prober.set_targets(&targets) {
             tracing::error!(%error, "a device cannot be probed: no thread for it");

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 use storscope_collect::clock;
 use storscope_collect::collector::collect_once;
 use storscope_collect::root::Root;
-use storscope_drive::Refusals;
 use storscope_export::{json, text};
 use storscope_model::codec;
 use storscope_model::event::Event;
@@ -93,8 +92,8 @@ fn of_host(args: &StatusArgs) -> anyhow::Result<ExitCode> {
 
 /// Samples `root` twice, probes once, and works out the view.
 fn look(root: &Root, config: &Config) -> anyhow::Result<Arc<View>> {
-    let settings = settings::collector(config, Refusals::default(), Arc::default())?;
-    let mut status = settings::agent(config, root);
+    let settings = settings::collector(config, &[], Arc::default())?;
+    let mut status = settings::agent(config, root.live, clock::now());
     let reports = Arc::new(Mutex::new(Outbox::default()));
     let prober = match status.probes_off {
         None => Some(Adapter::start(root.clone(), config, Arc::clone(&reports) as _)?),
@@ -103,15 +102,19 @@ fn look(root: &Root, config: &Config) -> anyhow::Result<Arc<View>> {
     status.engine = prober.as_ref().map(Adapter::engine);
     // There is no next time for what fails once.
     let limits = Limits { failures: 1, no_answer: (Duration::ZERO, Duration::ZERO), ..settings::limits(config) };
-    let probes = settings::probes(config, root);
+    let boot_id = clock::boot_id(root);
+    let probes = settings::probes(config, root.live);
     let mut core = Core::new(limits, probes, status, History::default());
     let turn = |core: &mut Core, events: Vec<Event>| {
         for event in events {
             // Through the codec, as an agent's events go.
             let carried = codec::encode(&event).and_then(|frame| codec::decode(&frame[codec::HEADER..]));
-            core.apply(carried, clock::now());
+            match carried {
+                Ok(event) => core.apply(event, clock::now()),
+                Err(error) => core.refuse(&error),
+            }
         }
-        core.turn(clock::now(), clock::sync(root))
+        core.turn(clock::now(), clock::sync(boot_id.clone()))
     };
     let first = turn(&mut core, collect_once(root.clone(), settings.clone())?);
     let Some(prober) = prober else { return Ok(turn(&mut core, Vec::new()).view) };
@@ -129,7 +132,9 @@ fn look(root: &Root, config: &Config) -> anyhow::Result<Arc<View>> {
             std::iter::from_fn(|| outbox.take()).collect()
         };
         for event in &new {
-            waiting.remove(&event.slot().0);
+            if let Some(subject) = event.slot().subject() {
+                waiting.remove(subject);
+            }
         }
         events.extend(new);
         if waiting.is_empty() || Instant::now() > until {

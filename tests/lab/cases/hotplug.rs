@@ -123,7 +123,8 @@ fn removed_in_flight(rig: &Rig) -> Result<()> {
     rig.eventually(IN_FLIGHT_WITHIN, |scrape| {
         let own = scrape.all("storscope_probe_outstanding_seconds", &[("device", &remote.device)]);
         ensure!(!own.is_empty(), "no read of {} is outstanding", remote.device);
-        let waiting = rig.guest().sh("cat /proc/$(cat /run/storscope/pid)/task/*/stack | grep -c nvme_ || true")?;
+        let collector = rig.agent.process("collector")?;
+        let waiting = rig.guest().sh(&format!("cat /proc/{collector}/task/*/stack | grep -c nvme_ || true"))?;
         ensure!(waiting != "0", "no thread of the agent is in a command to {}", remote.controller);
         Ok(())
     })?;

@@ -71,10 +71,14 @@ pub(super) fn as_shipped(rig: &Rig) -> Result<()> {
         .map(|set| format!("--{set}=-all{}", capabilities.iter().map(|name| format!(",+{name}")).collect::<String>()))
         .collect();
     restart(rig, &format!("setpriv --reuid 65534 --regid 65534 --groups 6 --no-new-privs {}", sets.join(" ")))?;
-    let held = rig.guest().sh("grep CapEff /proc/$(cat /run/storscope/pid)/status")?;
-    let held = held.split_whitespace().last().and_then(|mask| u64::from_str_radix(mask, 16).ok());
-    let held = held.context("no CapEff")?;
-    ensure!(held.count_ones() as usize == capabilities.len(), "holds {held:#x}, documented {capabilities:?}");
+    for (process, count) in
+        [("supervisor", capabilities.len()), ("collector", capabilities.len()), ("prober", 0), ("server", 0)]
+    {
+        let held = rig.guest().sh(&format!("grep CapEff /proc/{}/status", rig.agent.process(process)?))?;
+        let held = held.split_whitespace().last().and_then(|mask| u64::from_str_radix(mask, 16).ok());
+        let held = held.context("no CapEff")?;
+        ensure!(held.count_ones() as usize == count, "{process} holds {held:#x}, documented {capabilities:?}");
+    }
     rig.eventually(SOON, |scrape| {
         let down: Vec<_> =
             scrape.all("storscope_source_up", &[]).into_iter().filter(|series| series.value == 0.0).collect();

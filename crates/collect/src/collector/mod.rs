@@ -17,6 +17,7 @@ pub use once::{ROUND_LIMIT, collect_once};
 
 pub use crate::lanes::pool::EventSink;
 
+use crate::agent::Processes;
 use crate::lanes::pool::{Change, Clock, Done, Pool, Reader};
 use crate::lanes::{Job, Lane};
 use crate::nvme::Drives;
@@ -63,6 +64,8 @@ pub struct AgentCounts {
     pub log_lines_dropped: AtomicU64,
     /// Events that a newer one of the same source replaced before they were sent.
     pub events_superseded: AtomicU64,
+    /// Processes of the agent.
+    pub processes: Mutex<Processes>,
 }
 
 impl AgentCounts {

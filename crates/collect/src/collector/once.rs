@@ -33,7 +33,7 @@ pub fn collect_once(root: Root, settings: CollectorSettings) -> std::io::Result<
     events.sort_by_cached_key(|event| {
         let slot = event.slot();
         // Stable: what appeared keeps the order of discovery.
-        slot.1.map(|source| (slot.0, source))
+        slot.source().map(|source| (slot.subject().cloned(), source))
     });
     Ok(events)
 }

@@ -12,6 +12,7 @@ use crate::{
 };
 use nix::errno::Errno;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use storscope_model::device::{Controller, Device};
 use storscope_model::event::Outcome;
 use storscope_model::fault::Fault;
@@ -130,7 +131,8 @@ impl Context<'_> {
             Source::Stack => value(stack::read(self.root).map(Sample::Stack)),
             Source::Agent => {
                 let (dropped, superseded) = self.agent.get();
-                value(agent::read(self.root, dropped, superseded).map(Sample::Agent))
+                let mut processes = self.agent.processes.lock().unwrap_or_else(PoisonError::into_inner);
+                value(agent::read(self.root, &mut processes, dropped, superseded).map(Sample::Agent))
             }
             _ => not_here(),
         }

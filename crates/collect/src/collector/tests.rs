@@ -84,7 +84,7 @@ fn one_round_reads_every_source_once_after_what_appeared() {
     assert!(sample(&events, Source::Agent).is_none(), "a captured host holds no agent");
     // Known by its pages only: no file of it is missed.
     let files = [Source::ControllerState, Source::PcieLink, Source::PcieAer];
-    assert!(!events.iter().any(|event| matches!(event.slot().1, Some(source) if files.contains(&source))));
+    assert!(!events.iter().any(|event| matches!(event.slot().source(), Some(source) if files.contains(&source))));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use storscope_model::view::View;
+use storscope_model::view::{PartState, View};
 
 #[derive(Serialize)]
 pub(super) struct Agent<'v> {
@@ -20,6 +20,8 @@ pub(super) struct Agent<'v> {
     events_superseded: Option<u64>,
     events_refused: u64,
     frames_refused: u64,
+    processes: Vec<Process<'v>>,
+    former_processes: Vec<u32>,
     probe_engine: Option<&'static str>,
     probe_engine_reason: Option<&'v str>,
     probes_off: Option<&'v str>,
@@ -48,6 +50,8 @@ impl<'v> Agent<'v> {
             events_superseded: cost.map(|cost| cost.events_superseded),
             events_refused: view.events_refused,
             frames_refused: agent.frames_refused,
+            former_processes: agent.former.iter().map(|(_, pid)| *pid).collect(),
+            processes: agent.parts.iter().map(|part| Process::of(view, part)).collect(),
             probe_engine: agent.engine.as_ref().map(|(engine, _)| engine.as_str()),
             probe_engine_reason: agent.engine.as_ref().and_then(|(_, why)| why.as_deref()),
             probes_off: agent.probes_off.as_deref(),
@@ -55,6 +59,27 @@ impl<'v> Agent<'v> {
             config_loaded: super::time(view, agent.config_loaded),
             config_error: (!agent.config_errors.is_empty()).then(|| agent.config_errors.join("; ")),
             state_error: agent.state_error.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Process<'v> {
+    name: &'v str,
+    pid: Option<u32>,
+    since: Option<Timestamp>,
+    restarts: u64,
+    last_end: Option<&'v str>,
+}
+
+impl<'v> Process<'v> {
+    fn of(view: &View, part: &'v PartState) -> Self {
+        Self {
+            name: &part.name,
+            pid: part.pid,
+            since: super::time(view, part.since),
+            restarts: part.restarts,
+            last_end: part.fault.as_deref(),
         }
     }
 }

@@ -30,17 +30,23 @@ pub(super) static GROUP: Group = Group {
                 out.put(&[&view.agent.version, revision], true);
             })
         },
-        counter("storscope_agent_cpu_seconds_total", "CPU time, user and system.", |view, out| {
+        counter("storscope_agent_cpu_seconds_total", "CPU time of all processes, user and system.", |view, out| {
             cost(view, out, |agent| Duration::from_nanos(agent.cpu_ns));
         }),
-        gauge("storscope_agent_resident_memory_bytes", "Resident memory.", |view, out| {
-            cost(view, out, |agent| agent.resident_bytes);
+        gauge(
+            "storscope_agent_resident_memory_bytes",
+            "Resident memory of all processes; what they share counts once.",
+            |view, out| {
+                cost(view, out, |agent| agent.resident_bytes);
+            },
+        ),
+        gauge("storscope_agent_threads", "Threads of all processes.", |view, out| {
+            cost(view, out, |agent| agent.threads)
         }),
-        gauge("storscope_agent_threads", "Threads.", |view, out| cost(view, out, |agent| agent.threads)),
-        gauge("storscope_agent_open_fds", "Open file descriptors.", |view, out| {
+        gauge("storscope_agent_open_fds", "Open file descriptors of all processes.", |view, out| {
             cost(view, out, |agent| agent.open_fds);
         }),
-        gauge("storscope_agent_max_fds", "Limit of open file descriptors.", |view, out| {
+        gauge("storscope_agent_max_fds", "Limit of open file descriptors of each process.", |view, out| {
             cost(view, out, |agent| agent.max_fds);
         }),
         counter(
@@ -58,9 +64,46 @@ pub(super) static GROUP: Group = Group {
             "Events that did not fit what is known, for example of a device that is gone.",
             |view, out| out.put(&[], view.events_refused),
         ),
+        Metric {
+            labels: &["process"],
+            ..gauge("storscope_agent_process_up", "1 when this process of the agent runs.", |view, out| {
+                for part in &view.agent.parts {
+                    out.put(&[&part.name], part.pid.is_some());
+                }
+            })
+        },
+        Metric {
+            labels: &["process"],
+            ..counter(
+                "storscope_agent_process_restarts_total",
+                "How often a process of the agent was started again after it had ended.",
+                |view, out| {
+                    for part in &view.agent.parts {
+                        out.put(&[&part.name], part.restarts);
+                    }
+                },
+            )
+        },
+        Metric {
+            labels: &["process"],
+            ..gauge(
+                "storscope_agent_process_changed_timestamp_seconds",
+                "When a process of the agent was last started, or ended, since the Unix epoch.",
+                |view, out| {
+                    for part in &view.agent.parts {
+                        out.put(&[&part.name], wall::unix_seconds(&view.clock, part.since));
+                    }
+                },
+            )
+        },
+        gauge(
+            "storscope_agent_former_processes",
+            "Processes of a former agent that are still stuck in the kernel.",
+            |view, out| out.put(&[], view.agent.former.len()),
+        ),
         counter(
             "storscope_agent_frames_refused_total",
-            "Messages between processes that could not be decoded.",
+            "Messages between processes that could not be decoded, or that the sender has no business to send.",
             |view, out| out.put(&[], view.agent.frames_refused),
         ),
         gauge("storscope_agent_start_time_seconds", "When the agent started, since the Unix epoch.", |view, out| {

@@ -86,11 +86,47 @@ pub(super) fn write(page: &mut Page<'_>) {
     if view.agent.captured {
         page.wrapped("", "captured host: what is shown was read then; nothing is asked and nothing is probed", 0);
     }
+    processes(page);
+    former(page);
     config_errors(page);
     if let Some(error) = &view.agent.state_error {
         page.wrapped("state", &format!("not kept: {error}"), INDENT);
     }
 }
+
+/// Which processes of the agent do not run, or did not lately.
+fn processes(page: &mut Page<'_>) {
+    let view = page.view;
+    for part in &view.agent.parts {
+        let name = line::clean(&part.name);
+        let since = number::span(view.now.since(part.since));
+        let fault = part.fault.as_deref().map(|fault| format!(" ({})", line::clean(fault))).unwrap_or_default();
+        let restarts = if part.restarts == 1 { "once".to_owned() } else { format!("{} times", part.restarts) };
+        let text = match part.pid {
+            None => format!("{name} does not run since {since}{fault}; it is started again"),
+            Some(_) if part.restarts > 0 && view.now.since(part.since) < TELL_RESTART => {
+                format!("{name} was started again {since} ago{fault}, {restarts} so far")
+            }
+            Some(_) => continue,
+        };
+        page.wrapped("agent", &text, INDENT);
+    }
+}
+
+/// Processes of a former agent that hold on to a hung device.
+fn former(page: &mut Page<'_>) {
+    for (name, pid) in &page.view.agent.former {
+        let name = line::clean(name);
+        page.wrapped(
+            "agent",
+            &format!("{name} of a former agent, process {pid}, is still stuck in the kernel"),
+            INDENT,
+        );
+    }
+}
+
+/// How long the page tells that a process was started again.
+const TELL_RESTART: Duration = Duration::from_secs(3600);
 
 /// Why the newest configuration is not in use, a line a mistake.
 fn config_errors(page: &mut Page<'_>) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use storscope_model::analysis::analyse;
 use storscope_model::codec::{self, CodecError, HEADER, MAX_PAYLOAD, PROTOCOL};
 use storscope_model::distribution::{Bucket, Distribution, MAX_BUCKETS};
-use storscope_model::event::Event;
+use storscope_model::event::{Event, Slot};
 use storscope_model::fault::Fault;
 use storscope_model::finding::Verdict;
 use storscope_model::history::History;
@@ -197,8 +197,8 @@ proptest! {
         for event in &newest {
             prop_assert!(taken.contains(event));
         }
-        let first_read = taken.iter().position(|event| event.slot().1.is_some()).unwrap_or(taken.len());
-        prop_assert!(taken[first_read..].iter().all(|event| event.slot().1.is_some()));
+        let first_read = taken.iter().position(|event| !matches!(event.slot(), Slot::Presence(_))).unwrap_or(taken.len());
+        prop_assert!(taken[first_read..].iter().all(|event| !matches!(event.slot(), Slot::Presence(_))));
     }
 }
 

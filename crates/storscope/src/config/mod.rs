@@ -8,12 +8,13 @@ pub(crate) mod load;
 pub(crate) mod value;
 
 use regex::Regex;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything that can be set.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Config {
     /// Addresses that HTTP listens on.
     pub(crate) listen: Vec<SocketAddr>,
@@ -32,7 +33,7 @@ pub(crate) struct Config {
 }
 
 /// Selection of devices by kernel name.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Devices {
     /// Added to the defaults.
     pub(crate) include: Option<Pattern>,
@@ -52,8 +53,20 @@ impl PartialEq for Pattern {
     }
 }
 
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Regex::new(&String::deserialize(deserializer)?).map(Self).map_err(de::Error::custom)
+    }
+}
+
 /// How often each source is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Periods {
     /// Counters, pressure, CPU, and the analysis.
     pub(crate) tick: Duration,
@@ -72,7 +85,7 @@ pub(crate) struct Periods {
 }
 
 /// Timed reads.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Probe {
     /// Whether devices are probed at all.
     pub(crate) enabled: bool,
@@ -89,7 +102,7 @@ pub(crate) struct Probe {
 }
 
 /// What reads the devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum EngineChoice {
     /// io_uring, and pread where the kernel forbids it.
     Auto,
@@ -100,7 +113,7 @@ pub(crate) enum EngineChoice {
 }
 
 /// Limits of the HTTP side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Http {
     /// Connections at once; more are answered 503 and closed.
     pub(crate) max_connections: usize,
@@ -113,7 +126,7 @@ pub(crate) struct Http {
 }
 
 /// Least severe level that is logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum LogLevel {
     /// Errors only.
     Error,

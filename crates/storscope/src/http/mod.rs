@@ -19,8 +19,6 @@ use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use patience::Patience;
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -35,31 +33,6 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/pla
 
 /// Pause after a failed accept, so that a want of descriptors does not become a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Opens one listening socket.
-///
-/// # Errors
-/// Names the address and what is wrong with it.
-pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let open = || -> io::Result<TcpListener> {
-        let socket = if address.is_ipv4() { tokio::net::TcpSocket::new_v4() } else { tokio::net::TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(1024)
-    };
-    open().map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => anyhow::anyhow!(
-            "cannot listen on {address}: the port is in use (another storscope?); choose one with --listen ADDR:PORT"
-        ),
-        io::ErrorKind::AddrNotAvailable => anyhow::anyhow!("cannot listen on {address}: not an address of this host"),
-        io::ErrorKind::PermissionDenied => {
-            anyhow::anyhow!(
-                "cannot listen on {address}: permission denied (ports below 1024 need CAP_NET_BIND_SERVICE)"
-            )
-        }
-        _ => anyhow::anyhow!("cannot listen on {address}: {error}"),
-    })
-}
 
 /// Accepts connections until the task is dropped.
 pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Http, permits: Arc<Semaphore>) {

@@ -1,27 +1,27 @@
-//! The parts that run, and the state that they feed.
+//! The state, what feeds it, and what is made of it.
 
-use super::memory::{self, Keeper, State};
-use super::pipe::{self, Link, Sender};
-use super::{collector, reload};
-use crate::cli::ServeArgs;
+use super::link::{Link, Untaken};
+use super::memory::{Keeper, State};
 use crate::config::Config;
 use crate::core::Core;
 use crate::http::Requests;
-use crate::prober::Adapter as Prober;
-use crate::{logging, settings};
-use anyhow::Context;
+use crate::parts::Part;
+use crate::parts::order::{Order, Setup};
+use crate::settings;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use storscope_collect::clock;
-use storscope_collect::root::Root;
-use storscope_model::codec::CodecError;
 use storscope_model::event::Event;
 use storscope_model::history::History;
+use storscope_model::refused::Refused;
+use storscope_model::request::Request;
 use storscope_model::sample::Source;
+use storscope_model::time::ClockSync;
 use storscope_model::view::View;
 use tokio::sync::watch;
 
-/// A running agent.
+/// The server's state.
 pub(super) struct Agent {
     /// The configuration in use.
     pub(super) config: Config,
@@ -31,82 +31,61 @@ pub(super) struct Agent {
     pub(super) collected: Link,
     /// Events of the prober.
     pub(super) probed: Link,
+    /// Requests answered.
+    pub(super) requests: Arc<Requests>,
     core: Core,
-    collector: collector::Adapter,
-    senders: [Arc<Sender>; 2],
     keeper: Option<Keeper>,
-    /// False when it was not wanted at the start.
-    prober_runs: bool,
+    refused: Vec<Refused>,
+    boot_id: String,
+    live: bool,
     /// The newest view waits for first readings.
     waits: bool,
-    requests: Arc<Requests>,
-    root: Root,
 }
 
 impl Agent {
-    /// Starts collector and prober, each behind a socket pair.
-    ///
-    /// # Errors
-    /// A want of threads or descriptors, or a demanded probe engine that cannot be had.
-    pub(super) fn start(args: &ServeArgs, config: Config, requests: Arc<Requests>) -> anyhow::Result<Self> {
-        let root = args.select.checked_host()?;
-        let (keeper, state) = match &config.state_dir {
-            Some(directory) => {
-                let (keeper, state) = memory::open(directory);
-                (Some(keeper), state)
-            }
+    /// A state that knows what was remembered, and hears of nothing yet.
+    pub(super) fn new(setup: &Setup, boot_id: String, opened: Option<(Keeper, State)>) -> Self {
+        let root = setup.host.root();
+        let config = setup.config.clone();
+        let (keeper, state) = match opened {
+            Some((keeper, state)) => (Some(keeper), state),
             None => (None, State::default()),
         };
-        let mut status = settings::agent(&config, &root);
-        status.config_file = args.config.as_ref().map(|file| file.display().to_string());
+        let mut status = settings::agent(&config, root.live, setup.started);
+        status.config_file.clone_from(&setup.config_file);
         status.config_reloads = (1, 0);
-
-        let (here, there) = UnixStream::pair().context("cannot make a socket pair")?;
-        let sender = Arc::new(Sender::default());
-        let collector = collector::Adapter::start(root.clone(), &config, state.refusals(), Arc::clone(&sender))
-            .context("cannot start the collector")?;
-        let collect_sender = Arc::clone(&sender);
-        pipe::attach(there, "collect", sender, |_| {})?;
-        let collected = Link::new(here)?;
-
-        let (here, there) = UnixStream::pair().context("cannot make a socket pair")?;
-        let sender = Arc::new(Sender::default());
-        let prober_runs = status.probes_off.is_none();
-        if prober_runs {
-            let prober =
-                Prober::start(root.clone(), &config, Arc::clone(&sender) as _).context("cannot start the prober")?;
-            status.engine = Some(prober.engine());
-            pipe::attach(there, "probe", Arc::clone(&sender), move |request| prober.request(request))?;
-        } else {
-            pipe::attach(there, "probe", Arc::clone(&sender), |_| {})?;
-        }
-        let probed = Link::new(here)?;
-
-        let history = History::restore(&state.memory, &clock::sync(&root));
-        let core = Core::new(settings::limits(&config), settings::probes(&config, &root), status, history);
-        let views = watch::Sender::new(None);
-        let senders = [collect_sender, sender];
-        Ok(Self {
+        let history = History::restore(&state.memory, &clock::sync(boot_id.clone()));
+        Self {
+            core: Core::new(settings::limits(&config), settings::probes(&config, root.live), status, history),
             config,
-            views,
-            collected,
-            probed,
-            core,
-            collector,
-            senders,
+            views: watch::Sender::new(None),
+            collected: Link::none(),
+            probed: Link::none(),
+            requests: Arc::default(),
             keeper,
-            prober_runs,
+            refused: state.refused,
+            boot_id,
+            live: root.live,
             waits: true,
-            requests,
-            root,
-        })
+        }
+    }
+
+    fn clock(&self) -> ClockSync {
+        clock::sync(self.boot_id.clone())
     }
 
     /// Takes in one event. True when the analysis is due: it was a read of the counters, or it may be what the verdict
     /// waits for.
-    pub(super) fn apply(&mut self, event: Result<Event, CodecError>) -> bool {
+    pub(super) fn apply(&mut self, event: Result<Event, Untaken>) -> bool {
         let counters = matches!(&event, Ok(Event::Read { source: Source::Diskstats, .. }));
-        self.core.apply(event, clock::now());
+        match event {
+            Ok(Event::Refusals(list)) => {
+                self.refused = list;
+                self.save();
+            }
+            Ok(event) => self.core.apply(event, clock::now()),
+            Err(why) => self.core.refuse(&why),
+        }
         counters || self.waits
     }
 
@@ -114,8 +93,7 @@ impl Agent {
     pub(super) fn turn(&mut self) {
         self.core.agent.http_requests = self.requests.counts();
         self.core.agent.state_error = self.keeper.as_ref().and_then(Keeper::error);
-        self.collector.count(self.senders.iter().map(|sender| sender.superseded()).sum());
-        let turn = self.core.turn(clock::now(), clock::sync(&self.root));
+        let turn = self.core.turn(clock::now(), self.clock());
         if let Some(request) = turn.request
             && !self.probed.send(request)
         {
@@ -130,41 +108,56 @@ impl Agent {
 
     /// Hands what is to be remembered to the thread that writes it.
     pub(super) fn save(&self) {
-        let Some(keeper) = &self.keeper else { return };
-        keeper.write(self.state());
+        if let Some(keeper) = &self.keeper {
+            keeper.write(self.state());
+        }
     }
 
     fn state(&self) -> State {
-        State::new(self.core.memory(), &self.collector.refusals())
+        State::new(self.core.memory(), self.refused.clone())
     }
 
-    /// Reads the configuration again. A bad one changes nothing and is told in log, metric and status.
-    pub(super) fn reload(&mut self, args: &ServeArgs, log: &logging::Log) {
-        let read = reload::read(args).and_then(|new| self.collector.reconfigure(&new).map(|()| new));
-        let new = match read {
-            Ok(new) => new,
-            Err(error) => {
-                let mistakes = reload::mistakes(&error);
-                for mistake in &mistakes {
-                    tracing::error!("configuration is kept as it was: {mistake}");
-                }
+    /// Carries out an order that concerns the state.
+    pub(super) fn obey(&mut self, order: Order, passed: Option<OwnedFd>) {
+        match (order, passed) {
+            (Order::Link(part), Some(stream)) => match Link::new(part, UnixStream::from(stream)) {
+                Ok(link) => self.linked(part, link),
+                Err(error) => tracing::error!(%error, process = part.as_str(), "no link"),
+            },
+            (Order::Parts { own, former }, _) => {
+                self.core.agent.parts = own;
+                self.core.agent.former = former;
+                self.turn();
+            }
+            (Order::Refused(mistakes), _) => {
                 self.core.agent.config_errors = mistakes;
                 self.core.agent.config_reloads.1 += 1;
                 self.turn();
-                return;
             }
-        };
-        for key in reload::needs_restart(&self.config, &new) {
-            tracing::warn!(key, "takes effect at the next start");
+            _ => {}
         }
-        log.set(new.log_level);
+    }
+
+    fn linked(&mut self, part: Part, link: Link) {
+        match part {
+            Part::Collector => {
+                self.core.expect_all_again();
+                link.send(Request::Refusals(self.refused.clone()));
+                self.collected = link;
+            }
+            Part::Prober => {
+                self.core.forget_plan();
+                self.probed = link;
+            }
+            Part::Server => {}
+        }
+    }
+
+    /// Uses another configuration.
+    pub(super) fn reconfigure(&mut self, new: Config) {
         self.core.limits = settings::limits(&new);
-        self.core.probes = settings::probes(&new, &self.root);
-        if !self.prober_runs && settings::probes_off(&new, &self.root).is_none() {
-            tracing::warn!(key = "probe.enabled", "takes effect at the next start");
-        } else {
-            self.core.agent.probes_off = settings::probes_off(&new, &self.root).map(str::to_owned);
-        }
+        self.core.probes = settings::probes(&new, self.live);
+        self.core.agent.probes_off = settings::probes_off(&new, self.live).map(str::to_owned);
         self.core.agent.config_errors.clear();
         self.core.agent.config_loaded = clock::now();
         self.core.agent.config_reloads.0 += 1;
@@ -173,9 +166,8 @@ impl Agent {
         self.turn();
     }
 
-    /// Ends the collector and writes the state; what waits for a device is left to itself.
+    /// Writes the state.
     pub(super) fn end(mut self) {
-        self.collector.stop();
         let Some(keeper) = self.keeper.take() else { return };
         if !keeper.finish(self.state()) {
             tracing::warn!("the last state could not be written in time");

@@ -1,10 +1,11 @@
 //! One agent a state directory: a lock that ends with its process (flock(2)).
 //!
 //! A file that a crash left behind holds nothing up: the lock is on the open file, not in its content. The content is
-//! the process id of who holds it, for the message to another.
+//! the process id of the agent that holds it, its supervisor's, for the message to another.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 
 /// The file that is locked.
@@ -80,10 +81,8 @@ impl Drop for Holder {
 
 /// Without it the message to another agent lacks the process id, no more.
 fn note_id(file: &mut File) {
-    let written = file
-        .set_len(0)
-        .and_then(|()| file.seek(SeekFrom::Start(0)))
-        .and_then(|_| writeln!(file, "{}", std::process::id()));
+    let written =
+        file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| writeln!(file, "{}", parent_id()));
     if let Err(error) = written {
         tracing::debug!(%error, "process id not noted in the lock");
     }
@@ -101,7 +100,7 @@ mod tests {
         assert_eq!(first.take(), Ok(()));
         assert_eq!(first.take(), Ok(()), "what is held is not taken twice");
         let why = second.take().unwrap_err();
-        let id = format!("process {}", std::process::id());
+        let id = format!("process {}", parent_id());
         assert!(why.contains(dir.path().to_str().unwrap()) && why.contains(&id), "{why}");
         drop(first);
         assert_eq!(second.take(), Ok(()));
@@ -115,7 +114,7 @@ mod tests {
             let mut holder = Holder::new(dir.path());
             assert_eq!(holder.take(), Ok(()));
             let now = std::fs::read_to_string(dir.path().join(NAME)).unwrap();
-            assert_eq!(now, format!("{}\n", std::process::id()));
+            assert_eq!(now, format!("{}\n", parent_id()));
         }
     }
 

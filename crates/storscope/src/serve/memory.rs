@@ -2,6 +2,7 @@
 //!
 //! Written on its own thread by atomic replace, so that a sick disk under the state directory stops nothing.
 
+use super::confine;
 use super::holder::Holder;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -11,8 +12,8 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use storscope_drive::{DriveKind, Refusal, Refusals, Status};
 use storscope_model::memory::Memory;
+use storscope_model::refused::Refused;
 
 /// Version of the file; another one is set aside.
 const VERSION: u32 = 1;
@@ -28,92 +29,70 @@ const LAST_WRITE: Duration = Duration::from_millis(700);
 /// Pause between two attempts to hand over the last state.
 const LAST_PAUSE: Duration = Duration::from_millis(10);
 
+/// How long the start waits for the state; a sick disk must not hold it up.
+const LOAD: Duration = Duration::from_secs(2);
+
 /// The content of the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(super) struct State {
     version: u32,
     /// Findings and what else the analysis remembers.
-    pub(crate) memory: Memory,
+    pub(super) memory: Memory,
     /// Log pages that drives refuse.
-    refusals: Vec<Refused>,
-}
-
-/// One command that drives of one kind refuse.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Refused {
-    model: String,
-    firmware: String,
-    command: String,
-    /// NVMe status; `None` when the page is not the one that was asked for.
-    status: Option<u16>,
+    #[serde(rename = "refusals")]
+    pub(super) refused: Vec<Refused>,
 }
 
 /// The thread that writes.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(super) struct Keeper {
     out: SyncSender<State>,
     /// Disconnected when the thread has ended.
     ended: Receiver<()>,
     error: Arc<Mutex<Option<String>>>,
 }
 
+/// A state that is being read.
+#[derive(Debug)]
+pub(super) struct Opening {
+    keeper: Keeper,
+    loaded: Receiver<Loaded>,
+}
+
+/// What was found in the directory, and what was wrong with it.
+#[derive(Debug, Default)]
+struct Loaded {
+    state: State,
+    complaints: Vec<String>,
+}
+
 impl State {
     /// What to remember.
-    pub(crate) fn new(memory: Memory, refusals: &Refusals) -> Self {
-        let refusals = refusals.iter().map(|(kind, command, refusal)| Refused {
-            model: kind.model.clone(),
-            firmware: kind.firmware.clone(),
-            command: command.to_owned(),
-            status: match refusal {
-                Refusal::Status(status) => Some(status.code()),
-                Refusal::Foreign => None,
-            },
-        });
-        Self { version: VERSION, memory, refusals: refusals.collect() }
-    }
-
-    /// The refusals, as the drives' side keeps them.
-    pub(crate) fn refusals(&self) -> Refusals {
-        let mut out = Refusals::default();
-        for refused in &self.refusals {
-            let kind = DriveKind { model: refused.model.clone(), firmware: refused.firmware.clone() };
-            let refusal = refused.status.map_or(Refusal::Foreign, |code| Refusal::Status(Status::from_ioctl(code)));
-            out.restore(kind, &refused.command, refusal);
-        }
-        out
+    pub(super) const fn new(memory: Memory, refused: Vec<Refused>) -> Self {
+        Self { version: VERSION, memory, refused }
     }
 }
 
-/// Reads the state in `directory` and starts the thread that writes it. A file that cannot be used is set aside under
-/// a name with `.bad`, never deleted.
+/// Starts the thread that reads the state in `directory` and writes it from then on, and that reaches no other file. A
+/// file that cannot be used is set aside under a name with `.bad`, never deleted.
 ///
 /// While another agent has the directory, its state is read and not written: a former agent may still wait for a hung
 /// disk, and the one that follows must not wait for it, nor begin without its findings.
-pub(crate) fn open(directory: &Path) -> (Keeper, State) {
+pub(super) fn open(directory: &Path) -> Opening {
     let error = Arc::new(Mutex::new(None));
-    let mut holder = Holder::new(directory);
-    let made = fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()));
-    let taken = holder.take();
-    if let Err(why) = &taken {
-        tracing::error!(%why, "state is not written");
-        note(&error, Some(why.clone()));
-    }
-    let state = match made.and_then(|()| read(directory, taken.is_ok())) {
-        Ok(state) => state.unwrap_or_default(),
-        Err(why) => {
-            tracing::error!(%why, "state is not used");
-            note(&error, Some(why));
-            State::default()
-        }
-    };
     let (out, to_write) = mpsc::sync_channel::<State>(1);
+    let (alive, ended) = mpsc::channel();
+    let (told, loaded) = mpsc::sync_channel(1);
     let directory = directory.to_path_buf();
     let notes = Arc::clone(&error);
-    let (alive, ended) = mpsc::channel();
-    let writer = move || {
+    let keep = move || {
         let _alive = alive;
         // Dropped before the former: who has waited for the end finds the directory free.
-        let mut holder = holder;
+        let mut holder = Holder::new(&directory);
+        let loaded = load(&directory, &mut holder);
+        note(&notes, loaded.complaints.last().cloned());
+        // Who did not wait so long begins without it.
+        let _ = told.send(loaded);
         while let Ok(state) = to_write.recv() {
             let failed = holder.take().and_then(|()| write(&directory, &state)).err();
             let known = notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -123,10 +102,46 @@ pub(crate) fn open(directory: &Path) -> (Keeper, State) {
             note(&notes, failed);
         }
     };
-    if let Err(why) = thread::Builder::new().name("state".to_owned()).spawn(writer) {
+    if let Err(why) = thread::Builder::new().name("state".to_owned()).spawn(keep) {
         note(&error, Some(format!("no thread to write the state: {why}")));
     }
-    (Keeper { out, ended, error }, state)
+    Opening { keeper: Keeper { out, ended, error }, loaded }
+}
+
+impl Opening {
+    /// The state, if it can be read in time, and who writes it.
+    pub(super) fn wait(self) -> (Keeper, State) {
+        let Self { keeper, loaded } = self;
+        let loaded = loaded.recv_timeout(LOAD).unwrap_or_else(|_| {
+            let why = keeper.error().unwrap_or_else(|| {
+                format!("the state directory did not answer within {LOAD:?}: this start remembers nothing")
+            });
+            note(&keeper.error, Some(why.clone()));
+            Loaded { complaints: vec![why], ..Loaded::default() }
+        });
+        for why in &loaded.complaints {
+            tracing::error!(%why, "state is not kept as it should be");
+        }
+        (keeper, loaded.state)
+    }
+}
+
+fn load(directory: &Path, holder: &mut Holder) -> Loaded {
+    let mut loaded = Loaded::default();
+    if let Err(error) = fs::create_dir_all(directory) {
+        loaded.complaints.push(format!("{}: {error}", directory.display()));
+        // There is nothing to be let in to.
+        loaded.complaints.extend(confine::no_files());
+        return loaded;
+    }
+    loaded.complaints.extend(confine::only(directory));
+    let taken = holder.take();
+    match read(directory, taken.is_ok()) {
+        Ok(state) => loaded.state = state.unwrap_or_default(),
+        Err(why) => loaded.complaints.push(why),
+    }
+    loaded.complaints.extend(taken.err());
+    loaded
 }
 
 impl Keeper {
@@ -215,25 +230,24 @@ fn replace(directory: &Path, state: &State) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
+    fn refused() -> Vec<Refused> {
+        let (model, firmware) = ("MADE UP".to_owned(), "1".to_owned());
+        vec![Refused { model, firmware, command: "get_log_self_test".to_owned(), status: Some(0x109) }]
+    }
+
     #[test]
     fn written_state_is_read_back() {
         let dir = tempfile::tempdir().unwrap();
-        let state = {
-            let mut refusals = Refusals::default();
-            let kind = DriveKind { model: "MADE UP".to_owned(), firmware: "1".to_owned() };
-            refusals.restore(kind, "get_log_self_test", Refusal::Status(Status::from_ioctl(0x109)));
-            State::new(Memory::default(), &refusals)
-        };
+        let state = State::new(Memory::default(), refused());
         write(dir.path(), &state).unwrap();
-        assert_eq!(state.refusals().iter().count(), 1);
         assert_eq!(read(dir.path(), true), Ok(Some(state)));
     }
 
     #[test]
     fn the_last_state_is_written_before_the_end() {
         let dir = tempfile::tempdir().unwrap();
-        let (keeper, _) = open(dir.path());
-        let state = State::new(Memory::default(), &Refusals::default());
+        let (keeper, _) = open(dir.path()).wait();
+        let state = State::new(Memory::default(), refused());
         keeper.write(state.clone());
         assert!(keeper.finish(state.clone()));
         assert_eq!(read(dir.path(), true), Ok(Some(state)));
@@ -256,32 +270,29 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        let why = open(&file.join("state")).0.error().unwrap();
+        let why = open(&file.join("state")).wait().0.error().unwrap();
         assert!(why.contains("file/state"), "{why}");
     }
 
     #[test]
     fn the_state_of_another_agent_is_read_and_left_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let state = State::new(Memory::default(), &Refusals::default());
-        let (first, _) = open(dir.path());
+        let state = State::new(Memory::default(), Vec::new());
+        let (first, _) = open(dir.path()).wait();
         first.write(state.clone());
         assert!(first.finish(state.clone()));
         let mut other = Holder::new(dir.path());
         assert_eq!(other.take(), Ok(()));
         let before = fs::read(dir.path().join(NAME)).unwrap();
 
-        let (second, found) = open(dir.path());
+        let (second, found) = open(dir.path()).wait();
         assert_eq!(found, state);
         assert!(second.error().unwrap().contains("another agent"));
-        let mut refusals = Refusals::default();
-        let kind = DriveKind { model: "MADE UP".to_owned(), firmware: "1".to_owned() };
-        refusals.restore(kind, "get_log_self_test", Refusal::Foreign);
-        assert!(second.finish(State::new(Memory::default(), &refusals)));
+        assert!(second.finish(State::new(Memory::default(), refused())));
         assert_eq!(fs::read(dir.path().join(NAME)).unwrap(), before);
 
         fs::write(dir.path().join(NAME), "torn").unwrap();
-        assert!(open(dir.path()).0.error().is_some());
+        assert!(open(dir.path()).wait().0.error().is_some());
         assert_eq!(fs::read(dir.path().join(NAME)).unwrap(), b"torn");
     }
 }

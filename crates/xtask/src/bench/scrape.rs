@@ -76,8 +76,8 @@ pub(super) fn measure(program: &Path) -> anyhow::Result<Vec<Figure>> {
         let value = format!("{agent:.3} / {peer:.3} ms = {:.2}", agent / peer);
         figures.push(Figure::stated(format!("{name}, back to back (mostly one view)"), value));
     }
-    let memory = format!("{:.1} / {:.1} MB", usage::held(agent.pid())?.rss_mb, usage::held(peer.pid())?.rss_mb);
-    figures.push(Figure::stated("resident memory, agent / node_exporter", memory));
+    let memory = format!("{:.1} / {:.1} MB", usage::held(agent.pid())?.pss_mb, usage::held(peer.pid())?.pss_mb);
+    figures.push(Figure::stated("memory (PSS), agent / node_exporter", memory));
     Ok(figures)
 }
 

@@ -97,7 +97,7 @@ fn reads(client: &mut Client) -> anyhow::Result<f64> {
 
 /// One tick a second instead of one in five, so that an hour's worth of ticks does not take an hour. Windows and the
 /// budget of probes go by time: they see only that much of it.
-fn memory(program: &Path, loops: &Loops, ticks: u16) -> anyhow::Result<[Figure; 3]> {
+fn memory(program: &Path, loops: &Loops, ticks: u16) -> anyhow::Result<[Figure; 4]> {
     let agent = start(program, loops, "[periods]\ntick = \"1s\"\n")?;
     let end = Instant::now() + Duration::from_secs(ticks.into());
     let early = Instant::now() + Duration::from_secs(u64::from(ticks) / 10);
@@ -116,9 +116,10 @@ fn memory(program: &Path, loops: &Loops, ticks: u16) -> anyhow::Result<[Figure; 
     let held = usage::held(agent.pid())?;
     let tenth = first.unwrap_or(held);
     Ok([
-        Figure::at_most(format!("resident memory after {ticks} ticks of 1 s"), held.rss_mb, MEMORY, "MB"),
+        Figure::at_most(format!("memory (PSS) after {ticks} ticks of 1 s"), held.pss_mb, MEMORY, "MB"),
+        Figure::stated("resident sets added up", format!("{:.1} MB", held.rss_mb)),
         Figure::stated(
-            "of it anonymous; after a tenth of the ticks",
+            "anonymous; after a tenth of the ticks",
             format!("{:.1}; {:.1} MB", held.anonymous_mb, tenth.anonymous_mb),
         ),
         Figure::stated("threads, descriptors", format!("{}, {}", held.threads, held.descriptors)),

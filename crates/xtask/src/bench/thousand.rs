@@ -62,7 +62,7 @@ pub(super) fn measure(program: &Path) -> anyhow::Result<Vec<Figure>> {
             within && !text.contains("reason=\"exhausted\""),
         ),
         Figure::stated("threads", held.threads.to_string()),
-        Figure::stated("resident memory", format!("{:.1} MB", held.rss_mb)),
+        Figure::stated("memory (PSS)", format!("{:.1} MB", held.pss_mb)),
         Figure::stated("with probes, of a core", format!("{percent:.2} %")),
         Figure::stated("one scrape", format!("{:.1} ms, {} kB", took.as_secs_f64() * 1e3, text.len() / 1000)),
     ];

@@ -3,6 +3,7 @@
 use super::guest::{Guest, eventually};
 use crate::steps;
 use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -96,6 +97,17 @@ impl Agent {
     pub(crate) fn stop(&self) -> Result<()> {
         self.guest.sh("kill $(cat /run/storscope/pid)")?;
         eventually(STOP_LIMIT, || if self.runs() { bail!("the agent does not end") } else { Ok(()) })
+    }
+
+    /// Process id of one of its processes.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub(crate) fn process(&self, name: &str) -> Result<u64> {
+        let status: Value = serde_json::from_str(&self.guest.body("/status.json")?)?;
+        let processes = status["agent"]["processes"].as_array().context("no processes")?;
+        let found = processes.iter().find(|process| process["name"] == name).and_then(|it| it["pid"].as_u64());
+        found.with_context(|| format!("no process {name} in {processes:?}"))
     }
 
     /// Whether it is there, or about to be.

@@ -53,13 +53,16 @@ pub(super) fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     if old.http != new.http {
         keys.push("http");
     }
-    if old.probe.engine != new.probe.engine
-        || old.probe.deadline != new.probe.deadline
-        || old.probe.max_share.to_bits() != new.probe.max_share.to_bits()
-    {
-        keys.push("probe.engine, probe.deadline, probe.max_share");
-    }
     keys
+}
+
+/// Whether a prober that runs with `old` has to make way for one with `new`.
+pub(super) fn needs_new_prober(old: &Config, new: &Config) -> bool {
+    let fixed = |config: &Config| {
+        let probe = &config.probe;
+        (probe.engine, probe.deadline, probe.max_share.to_bits(), probe.reads_per_second)
+    };
+    fixed(old) != fixed(new)
 }
 
 #[cfg(test)]
