@@ -2,13 +2,19 @@
 //! an unprivileged agent has nothing to give up.
 
 use crate::agent::{Agent, wait};
+use crate::exchange;
 use crate::figures::Figures;
 use crate::loop_device::LoopDevice;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// CAP_SYS_RAWIO, CAP_SYS_ADMIN and CAP_SYSLOG as bits (capabilities(7)).
 const COLLECTORS: u64 = 1 << 17 | 1 << 21 | 1 << 34;
@@ -113,6 +119,104 @@ fn a_process_that_is_killed_is_started_again_and_everything_goes_on() {
         assert_eq!(agent.json()["devices"].as_array().unwrap().len(), 1);
     }
     agent.end();
+}
+
+/// Kills at random, of which each process gets its share.
+const KILLS: usize = 200;
+
+#[test]
+fn two_hundred_kills_under_load_and_during_reloads_leave_a_whole_agent() {
+    let dir = tempfile::tempdir().unwrap();
+    let (state, config) = (dir.path().join("state"), dir.path().join("storscope.toml"));
+    fs::write(&config, "[periods]\ntick = \"1s\"\n[processes]\nlongest_pause = \"100ms\"\n").unwrap();
+    let more = ["--state-dir", state.to_str().unwrap(), "--config", config.to_str().unwrap()];
+    let Some((agent, device)) = agent(&more) else { return };
+    let address = agent.address();
+    let over = Arc::new(AtomicBool::new(false));
+    let scrapers: Vec<_> = (0..4)
+        .map(|_| {
+            let over = Arc::clone(&over);
+            thread::spawn(move || {
+                let mut answers = 0_u32;
+                while !over.load(Ordering::Relaxed) {
+                    // Between two servers a connection may end unanswered; what is answered is whole.
+                    if let Some(body) = try_get(address, "/metrics") {
+                        assert!(body.ends_with(b"\n"), "a torn answer");
+                        answers += 1;
+                    }
+                }
+                answers
+            })
+        })
+        .collect();
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut killed = 0;
+    while killed < KILLS {
+        let part = PARTS[random.next() % PARTS.len()];
+        if let Some(pid) = child(agent.id(), part) {
+            kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+            killed += 1;
+        }
+        if killed % 10 == 0 {
+            agent.signal(Signal::SIGHUP);
+        }
+        thread::sleep(Duration::from_millis(u64::try_from(random.next() % 300).unwrap()));
+    }
+    over.store(true, Ordering::Relaxed);
+    let answers: u32 = scrapers.into_iter().map(|scraper| scraper.join().unwrap()).sum();
+    assert!(answers > 0, "nobody was answered meanwhile");
+    let name = device.name();
+    agent.wait_figures("a whole agent", |now| {
+        let fresh =
+            |source| now.find("storscope_source_up", &[("device", name.as_str()), ("source", source)]) == Some(1.0);
+        PARTS.iter().all(|part| now.find("storscope_agent_process_up", &[("process", *part)]) == Some(1.0))
+            && fresh("diskstats")
+            && fresh("probe")
+    });
+    assert_eq!(processes(&agent).len(), 4);
+    let children = fs::read_to_string(proc_file(agent.id(), &format!("task/{}/children", agent.id()))).unwrap();
+    assert_eq!(children.split_whitespace().count(), PARTS.len(), "no process is left over");
+    let open = fs::read_dir(proc_file(agent.id(), "fd")).unwrap().count();
+    assert!(open < 40, "{open} descriptors of the supervisor");
+    let threads = fs::read_dir(proc_file(agent.id(), "task")).unwrap().count();
+    assert!(threads < 16, "{threads} threads of the supervisor");
+    assert!(agent.json()["agent"]["state_error"].is_null());
+    agent.end();
+    let files: Vec<_> = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(files.iter().all(|name| name != "state.json.bad"), "{files:?}");
+    let text = fs::read_to_string(state.join("state.json")).unwrap();
+    assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "a torn state");
+}
+
+/// The body of `GET path`; `None` when the answer ends early, as that of a server that is killed.
+fn try_get(address: SocketAddr, path: &str) -> Option<Vec<u8>> {
+    let bytes =
+        exchange::raw(address, format!("GET {path} HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n").as_bytes());
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&bytes[..end]).unwrap().to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"))?.trim().parse::<usize>().unwrap();
+    let body = bytes.get(end + 4..)?;
+    (body.len() == length).then(|| body.to_vec())
+}
+
+/// Process id of the child of `supervisor` that is `part`.
+fn child(supervisor: u32, part: &str) -> Option<u32> {
+    let children = fs::read_to_string(proc_file(supervisor, &format!("task/{supervisor}/children"))).ok()?;
+    let title = format!("storscope: {part}\0");
+    let is_part = |pid: &u32| fs::read(proc_file(*pid, "cmdline")).is_ok_and(|line| line == title.as_bytes());
+    children.split_whitespace().filter_map(|word| word.parse().ok()).find(is_part)
+}
+
+/// Numbers that are the same in every run (xorshift64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap()
+    }
 }
 
 #[test]

@@ -195,6 +195,16 @@ pub(crate) const KEYS: &[Key] = &[
         get: |config| spell_text(&spell_duration(config.http.keep_alive)),
     },
     Key {
+        path: "processes.longest_pause",
+        form: "duration",
+        doc: "Longest pause before a process of the agent that ended is started again. Pauses begin at 100 ms and double.",
+        set: |config, given| {
+            value::duration(given, Duration::from_millis(100), Duration::from_secs(600))
+                .map(|longest| config.longest_pause = longest)
+        },
+        get: |config| spell_text(&spell_duration(config.longest_pause)),
+    },
+    Key {
         path: "log.level",
         form: "\"error\", \"warn\", \"info\" or \"debug\"",
         doc: "Least severe level that is logged. `info` logs transitions, never every tick.",

@@ -28,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) probe: Probe,
     /// Limits of the HTTP side.
     pub(crate) http: Http,
+    /// Longest pause before a process that ended is started again.
+    pub(crate) longest_pause: Duration,
     /// Least severe log level that is written.
     pub(crate) log_level: LogLevel,
 }
@@ -167,6 +169,7 @@ impl Default for Config {
                 timeout: Duration::from_secs(10),
                 keep_alive: Duration::from_secs(180),
             },
+            longest_pause: Duration::from_secs(30),
             log_level: LogLevel::Info,
         }
     }

@@ -266,6 +266,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_killed_writer_left_behind_is_no_state_and_is_written_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::new(Memory::default(), refused());
+        write(dir.path(), &state).unwrap();
+        fs::write(dir.path().join("state.json.new"), "{\"version\":1,\"mem").unwrap();
+        let (keeper, found) = open(dir.path()).wait();
+        assert_eq!((found, keeper.error()), (state, None));
+        let next = State::new(Memory::default(), Vec::new());
+        assert!(keeper.finish(next.clone()));
+        assert_eq!(read(dir.path(), true), Ok(Some(next)));
+        assert!(!dir.path().join("state.json.new").exists());
+    }
+
+    #[test]
     fn a_directory_that_cannot_be_made_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");

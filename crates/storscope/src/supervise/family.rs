@@ -163,7 +163,7 @@ impl Family {
             Err(error) => error.to_string(),
         };
         let now = Instant::now();
-        let due = member.backoff.after(child.began, now);
+        let due = member.backoff.after(child.began, now, self.setup.config.longest_pause);
         member.due = Some(due);
         member.since = clock::now();
         // What it said itself tells more than its exit status.
@@ -207,6 +207,11 @@ impl Family {
         }
     }
 
+    /// When the next part is due to be started again.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.members.values().filter_map(|member| member.due).min()
+    }
+
     /// Starts what is due.
     pub(super) fn start_due(&mut self) {
         let now = Instant::now();
@@ -219,7 +224,7 @@ impl Family {
             if let Err(error) = self.start(part) {
                 tracing::error!(%error, process = part.as_str(), "cannot be started again");
                 if let Some(member) = self.members.get_mut(&part) {
-                    member.due = Some(member.backoff.after(now, now));
+                    member.due = Some(member.backoff.after(now, now, self.setup.config.longest_pause));
                     member.fault = Some(error.to_string());
                 }
             }

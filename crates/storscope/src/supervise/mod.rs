@@ -17,7 +17,7 @@ use anyhow::Context;
 use child::News;
 use family::Family;
 use notify::Notify;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use storscope_collect::clock;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -64,6 +64,8 @@ async fn supervise(args: &ServeArgs, setup: Setup, live: bool, log: &logging::Lo
     }
     let mut look = tokio::time::interval(LOOK);
     loop {
+        let due = family.next_due();
+        let pause = tokio::time::sleep_until(due.unwrap_or_else(|| Instant::now() + LOOK).into());
         tokio::select! {
             Some(news) = family.next() => match news {
                 News::Ended(ended) => family.ended(ended),
@@ -78,10 +80,10 @@ async fn supervise(args: &ServeArgs, setup: Setup, live: bool, log: &logging::Lo
             },
             _ = look.tick() => {
                 family.end_stuck(Part::Server, SILENCE);
-                family.start_due();
                 family.look_for_former();
                 notify.alive(&family.sentence());
             }
+            () = pause, if due.is_some() => family.start_due(),
             _ = hangup.recv() => {
                 notify.reloading();
                 reload(args, live, &mut family, log);
