@@ -14,6 +14,7 @@ mod loops;
 mod programs;
 mod scrape;
 mod share;
+mod soak;
 mod thousand;
 mod tick;
 mod trickle;
@@ -57,6 +58,8 @@ enum Part {
     E,
     /// Latency of a probe against fio's.
     F,
+    /// A week of ticks, hot-plug and faults.
+    G,
 }
 
 impl Part {
@@ -68,6 +71,7 @@ impl Part {
             Self::D => "d  running agent, 24 devices",
             Self::E => "e  running agent, 1,000 devices",
             Self::F => "f  probe against fio, one read at a time",
+            Self::G => "g  a week in a minute",
         }
     }
 
@@ -76,6 +80,7 @@ impl Part {
         let benches: &[Bench] = match self {
             Self::A => &[("storscope-export", "encode"), ("storscope-export", "allocation")],
             Self::C => &[("storscope-collect", "diskstats"), ("storscope-model", "tick")],
+            Self::G => &[("storscope-export", "soak")],
             Self::B | Self::D | Self::E => return Ok(vec![programs::agent()?]),
             Self::F => return Ok(vec![programs::probe()?]),
         };
@@ -90,6 +95,7 @@ impl Part {
             (Self::D, [agent]) => share::measure(agent, Duration::from_secs(args.seconds.into()), args.ticks),
             (Self::E, [agent]) => thousand::measure(agent),
             (Self::F, [probe]) => latency::measure(probe, args.pairs),
+            (Self::G, [soak]) => soak::measure(soak),
             (part, programs) => bail!("{part:?} cannot be measured with {programs:?}"),
         }
     }
