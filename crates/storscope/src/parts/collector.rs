@@ -2,7 +2,7 @@
 
 use super::channel::Channel;
 use super::link::Outgoing;
-use super::order::{Order, Setup};
+use super::order::{Notice, Order, Setup};
 use super::{Part, confine};
 use crate::{logging, settings};
 use anyhow::Context;
@@ -20,7 +20,7 @@ use storscope_model::request::Request;
 /// How long the first reads wait for what drives refused before the start; without it they are asked once more.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Time between two looks at what drives refuse and at the counts that the agent keeps itself.
+/// Time between two looks at what drives refuse and at the counts that the agent keeps itself, and between two notices.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Refusals that wait to be taken in: one list a link.
@@ -41,6 +41,7 @@ pub(super) fn run(channel: Channel, setup: Setup) -> anyhow::Result<()> {
     let (orders_in, orders) = mpsc::channel();
     let (refused_in, refused) = mpsc::sync_channel(LISTS);
     let listener = Arc::clone(&outgoing);
+    let notices = channel.try_clone()?;
     thread::Builder::new()
         .name("orders".to_owned())
         .spawn(move || obey(&channel, &listener, &refused_in, &orders_in))
@@ -65,6 +66,8 @@ pub(super) fn run(channel: Channel, setup: Setup) -> anyhow::Result<()> {
             Ok(Order::End) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
         }
+        // One that cannot be sent is the same as none.
+        let _ = notices.send(&Notice::Alive, None);
         counts.log_lines_dropped.store(logging::dropped(), Ordering::Relaxed);
         counts.events_superseded.store(outgoing.superseded(), Ordering::Relaxed);
         let now = settings::refused(&collector.refusals());

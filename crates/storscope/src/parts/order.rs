@@ -85,7 +85,7 @@ impl Host {
 pub(crate) enum Notice {
     /// From the server: it answers on every socket that it was given.
     Ready,
-    /// From the server: its loop goes round.
+    /// From server and collector: the loop goes round.
     Alive,
     /// Why it ends now, for people.
     Failing(String),

@@ -188,13 +188,15 @@ impl Family {
         }
     }
 
-    /// Ends `part` if it has said nothing for `limit`.
-    pub(super) fn end_stuck(&mut self, part: Part, limit: Duration) {
-        let Some(child) = self.members.get_mut(&part).and_then(|member| member.child.as_mut()) else { return };
-        if child.heard.elapsed() >= limit {
-            tracing::error!(process = part.as_str(), pid = child.pid, "says nothing and is ended");
-            child.kill();
-            child.heard = Instant::now();
+    /// Ends those of `parts` that have said nothing for `limit`.
+    pub(super) fn end_stuck(&mut self, parts: &[Part], limit: Duration) {
+        for part in parts {
+            let Some(child) = self.members.get_mut(part).and_then(|member| member.child.as_mut()) else { continue };
+            if child.heard.elapsed() >= limit {
+                tracing::error!(process = part.as_str(), pid = child.pid, "says nothing and is ended");
+                child.kill();
+                child.heard = Instant::now();
+            }
         }
     }
 

@@ -24,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// How long the parts may take to end in order.
 const GRACE: Duration = Duration::from_millis(900);
 
-/// How long the server may say nothing before it counts as stuck.
+/// How long server and collector may say nothing before they count as stuck.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Time between two looks at what is due.
@@ -79,7 +79,7 @@ async fn supervise(args: &ServeArgs, setup: Setup, live: bool, log: &logging::Lo
                 }
             },
             _ = look.tick() => {
-                family.end_stuck(Part::Server, SILENCE);
+                family.end_stuck(&[Part::Server, Part::Collector], SILENCE);
                 family.look_for_former();
                 notify.alive(&family.sentence());
             }
