@@ -3,7 +3,9 @@
 use crate::agent::{Agent, run, told};
 use crate::loop_device::LoopDevice;
 use crate::slow_file::SlowFile;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use serde_json::Value;
+use std::os::fd::AsRawFd;
 use storscope_collect::root::Root;
 
 /// A hung read is called so soon, so that the test need not wait long.
@@ -108,4 +110,52 @@ fn a_restart_while_a_disk_hangs_serves_on_the_same_port_and_tells_of_the_stuck_p
     file.release();
     second.wait_figures("the end of the former prober", |now| former(now) == Some(0.0));
     second.end();
+}
+
+/// A directory that answers nobody: a FUSE file system whose server is silent.
+struct SilentDirectory {
+    mountpoint: tempfile::TempDir,
+    /// Its end ends the file system, and every wait for it.
+    server: Option<std::fs::File>,
+}
+
+impl SilentDirectory {
+    fn mount() -> Option<Self> {
+        let server = std::fs::File::options().read(true).write(true).open(Root::live().node("fuse"));
+        let mountpoint = tempfile::tempdir().unwrap();
+        let mounted = server.and_then(|server| {
+            let options = format!("fd={},rootmode=40755,user_id=0,group_id=0", server.as_raw_fd());
+            mount(Some("silent"), mountpoint.path(), Some("fuse"), MsFlags::MS_NOSUID, Some(options.as_str()))?;
+            Ok(server)
+        });
+        match mounted {
+            Ok(server) => Some(Self { mountpoint, server: Some(server) }),
+            Err(error) => {
+                eprintln!("skipped: no FUSE here: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for SilentDirectory {
+    fn drop(&mut self) {
+        drop(self.server.take());
+        let _ = umount2(self.mountpoint.path(), MntFlags::MNT_DETACH);
+    }
+}
+
+#[test]
+fn a_state_directory_that_does_not_answer_holds_up_neither_start_nor_end() {
+    let (Some(silent), Some(device)) = (SilentDirectory::mount(), LoopDevice::add()) else { return };
+    device.attach();
+    let state = silent.mountpoint.path().join("state");
+    let name = device.name();
+    let agent = Agent::serve(&["--listen", "127.0.0.1:0", "--only", &name, "--state-dir", state.to_str().unwrap()]);
+    let up = [("device", name.as_str()), ("source", "diskstats")];
+    let figures = agent.wait_figures("counters", |now| now.find("storscope_source_up", &up) == Some(1.0));
+    assert_eq!(figures.value("storscope_agent_state_usable", &[]), 0.0);
+    let why = agent.json()["agent"]["state_error"].as_str().unwrap().to_owned();
+    assert!(why.contains("did not answer within 2s"), "{why}");
+    agent.end();
 }
