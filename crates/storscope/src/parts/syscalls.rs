@@ -31,6 +31,8 @@ const WHOLE: u32 = u32::MAX;
 /// Flags with which open(2) could change something.
 const CHANGING: u32 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u32;
 const THREAD: u32 = libc::CLONE_THREAD as u32;
+/// `PR_GET_AUXV` (`linux/prctl.h`): what the kernel told this process at its start, for rustix.
+const AUXILIARY_VECTOR: u32 = 0x4155_5856;
 /// `NVME_IOCTL_ADMIN_CMD` (`linux/nvme_ioctl.h`).
 const NVME_ADMIN: u32 = 0xC048_4E41;
 /// `SG_IO` (`scsi/sg.h`).
@@ -111,6 +113,7 @@ const EVERY_WITH: &[Call] = &[
     // No process and no namespace: threads only.
     Call { number: libc::SYS_clone, only: &[Only { argument: 0, mask: THREAD, value: THREAD }] },
     Call { number: libc::SYS_prctl, only: &[Only { argument: 0, mask: WHOLE, value: libc::PR_SET_NAME as u32 }] },
+    Call { number: libc::SYS_prctl, only: &[Only { argument: 0, mask: WHOLE, value: AUXILIARY_VECTOR }] },
     Call { number: libc::SYS_ioctl, only: &[Only { argument: 1, mask: WHOLE, value: TCGETS }] },
     Call { number: libc::SYS_ioctl, only: &[Only { argument: 1, mask: WHOLE, value: FIONBIO }] },
     // tokio's own signal pipe: both ends are here.
