@@ -14,6 +14,7 @@ mod made_up;
 mod many_devices;
 mod multipath;
 mod odd_input;
+mod privacy;
 mod real_hosts;
 mod restart;
 mod server;

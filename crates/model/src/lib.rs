@@ -20,6 +20,7 @@ pub mod link;
 pub mod memory;
 pub mod outbox;
 pub mod phrase;
+pub mod privacy;
 pub mod probe_plan;
 pub mod reading;
 pub mod refused;

@@ -84,6 +84,15 @@ impl<T> Clone for Reading<T> {
 }
 
 impl<T> Reading<T> {
+    /// The newest good value, fresh or not, to be changed.
+    pub(crate) const fn last_mut(&mut self) -> Option<&mut Stamped<T>> {
+        match self {
+            Self::Fresh(last) => Some(last),
+            Self::Failed { last, .. } | Self::Stalled { last, .. } | Self::Withheld { last, .. } => last.as_mut(),
+            Self::Never | Self::Unsupported { .. } => None,
+        }
+    }
+
     /// The value, only if the last read succeeded.
     pub fn fresh(&self) -> Option<&T> {
         self.fresh_stamped().map(|stamped| stamped.value.as_ref())

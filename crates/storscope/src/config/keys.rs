@@ -3,6 +3,7 @@
 use super::value::{self, spell_choice, spell_duration, spell_text};
 use super::{Config, EngineChoice, LogLevel, Pattern};
 use std::time::Duration;
+use storscope_model::privacy::Serials;
 use toml::de::DeValue;
 
 /// One key.
@@ -24,6 +25,8 @@ const ENGINES: [(&str, EngineChoice); 3] =
 
 const LEVELS: [(&str, LogLevel); 4] =
     [("error", LogLevel::Error), ("warn", LogLevel::Warn), ("info", LogLevel::Info), ("debug", LogLevel::Debug)];
+
+const SERIALS: [(&str, Serials); 3] = [("full", Serials::Full), ("hash", Serials::Hash), ("none", Serials::None)];
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -203,6 +206,13 @@ pub(crate) const KEYS: &[Key] = &[
                 .map(|longest| config.longest_pause = longest)
         },
         get: |config| spell_text(&spell_duration(config.longest_pause)),
+    },
+    Key {
+        path: "privacy.serials",
+        form: "\"full\", \"hash\" or \"none\"",
+        doc: "What `/metrics` and `/status` tell of serial numbers, world-wide ids and identities made of them: as they are, a pseudonym that is the same everywhere (no secret to who knows the number), or nothing. The state directory holds them as they are.",
+        set: |config, given| value::choice(given, &SERIALS).map(|serials| config.serials = serials),
+        get: |config| spell_choice(&config.serials, &SERIALS),
     },
     Key {
         path: "log.level",

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use storscope_model::privacy::Serials;
 
 /// Everything that can be set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub(crate) struct Config {
     pub(crate) http: Http,
     /// Longest pause before a process that ended is started again.
     pub(crate) longest_pause: Duration,
+    /// What is told of serial numbers.
+    pub(crate) serials: Serials,
     /// Least severe log level that is written.
     pub(crate) log_level: LogLevel,
 }
@@ -170,6 +173,7 @@ impl Default for Config {
                 keep_alive: Duration::from_secs(180),
             },
             longest_pause: Duration::from_secs(30),
+            serials: Serials::Full,
             log_level: LogLevel::Info,
         }
     }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use storscope_collect::clock;
 use storscope_model::event::Event;
 use storscope_model::history::History;
+use storscope_model::privacy::{self, Serials};
 use storscope_model::refused::Refused;
 use storscope_model::request::Request;
 use storscope_model::sample::Source;
@@ -100,7 +101,11 @@ impl Agent {
             self.core.forget_plan();
         }
         self.waits = !turn.view.ready || !turn.view.unread.waiting.is_empty();
-        self.views.send_replace(Some(turn.view));
+        let view = match self.config.serials {
+            Serials::Full => turn.view,
+            how => Arc::new(privacy::veiled(turn.view.as_ref().clone(), how)),
+        };
+        self.views.send_replace(Some(view));
         if turn.changed {
             self.save();
         }
