@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test may panic")]
 
 mod agent;
+mod attack;
 mod cases;
 mod denied;
 mod exchange;

@@ -164,7 +164,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         path: "http.max_connections",
         form: "1 to 10000",
-        doc: "Connections at once. More are answered 503 and closed.",
+        doc: "Connections at once. When all are taken, one that idles makes way for a new one; when none does, the new one is answered 503 and closed. An address of another host has at most half of them, and then 429.",
         set: |config, given| {
             value::whole(given, 1, 10_000)
                 .map(|most| config.http.max_connections = usize::try_from(most).unwrap_or(10_000))

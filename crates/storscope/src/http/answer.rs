@@ -29,6 +29,8 @@ const MAX_WAITING: usize = 3;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
+/// Whatever a browser takes an answer for, it loads and runs nothing and stands in no frame.
+const POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -87,6 +89,7 @@ async fn account(State(shared): State<Arc<Shared>>, request: Request, next: Next
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
     shared.requests.count(&path, response.status().as_u16());
     response

@@ -6,7 +6,6 @@ use super::refusal;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -30,12 +29,13 @@ struct Worded {
 }
 
 impl<S> Patience<S> {
-    /// Gives up a write that makes no progress for `limit`; `heard` is set with every byte that is read.
+    /// Gives up a write that makes no progress for `limit`; `heard` is told of every byte that is read.
     pub(super) const fn new(inner: S, limit: Duration, heard: Heard) -> Self {
         Self { inner, limit, waiting: None, heard, worded: None }
     }
 
     fn judge<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.heard.writing(result.is_pending());
         if result.is_ready() {
             self.waiting = None;
             return result;
@@ -72,7 +72,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.inner).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.heard.store(true, Ordering::Relaxed);
+            self.heard.read();
         }
         result
     }

@@ -20,7 +20,7 @@ pub(super) fn worded(written: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let field = format!(
-        "\r\ncontent-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\ncontent-length: {}\r\n",
+        "\r\ncontent-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\ncontent-length: {}\r\n",
         words.len()
     );
     Some([before, field.as_bytes(), after, words.as_bytes()].concat())

@@ -7,7 +7,7 @@ mod holder;
 mod link;
 mod memory;
 
-use crate::http::{self, Shared};
+use crate::http::{self, Crowd, Shared};
 use crate::parts::channel::Channel;
 use crate::parts::order::{Notice, Order, Setup};
 use crate::parts::{Part, confine as confinement};
@@ -23,7 +23,7 @@ use std::thread;
 use std::time::Duration;
 use storscope_collect::clock;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 /// How long after a read of the counters the analysis waits for what was read in the same tick.
@@ -34,6 +34,9 @@ const SAVE: Duration = Duration::from_secs(60);
 
 /// How often the supervisor is told that the loop goes round.
 const ALIVE: Duration = Duration::from_secs(5);
+
+/// How long the end waits for answers that have begun.
+const LAST_ANSWERS: Duration = Duration::from_millis(100);
 
 /// Orders that wait to be carried out.
 const ORDERS: usize = 64;
@@ -69,7 +72,7 @@ async fn serve(
     let notices = channel.try_clone()?;
     let mut orders = listen_for_orders(channel)?;
     let shared = Arc::new(Shared::new(agent.views.subscribe(), Arc::clone(&agent.requests), clock::now));
-    let permits = Arc::new(Semaphore::new(limits::connections(setup.config.http.max_connections, setup.descriptors)));
+    let crowd = Crowd::new(limits::connections(setup.config.http.max_connections, setup.descriptors));
     let mut tick = ticking(agent.config.periods.tick);
     let mut save = tokio::time::interval_at(Instant::now() + SAVE, SAVE);
     let mut alive = tokio::time::interval(ALIVE);
@@ -99,7 +102,7 @@ async fn serve(
             _ = alive.tick() => tell(&notices, Notice::Alive),
             order = orders.recv() => match order {
                 Some((Order::Listen, Some(socket))) => {
-                    answer(socket, &shared, &permits, &agent)?;
+                    answer(socket, &shared, &crowd, &agent)?;
                     tell(&notices, Notice::Ready);
                 }
                 Some((Order::Use(config), _)) => {
@@ -114,6 +117,7 @@ async fn serve(
     }
     tracing::info!("ending");
     agent.end();
+    crowd.answered(LAST_ANSWERS).await;
     Ok(())
 }
 
@@ -130,13 +134,13 @@ fn tell(notices: &Channel, notice: Notice) {
     }
 }
 
-fn answer(socket: OwnedFd, shared: &Arc<Shared>, permits: &Arc<Semaphore>, agent: &Agent) -> io::Result<()> {
+fn answer(socket: OwnedFd, shared: &Arc<Shared>, crowd: &Arc<Crowd>, agent: &Agent) -> io::Result<()> {
     let listener = StdListener::from(socket);
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     tracing::info!("listening on http://{}/status", listener.local_addr()?);
     let router = http::router(Arc::clone(shared));
-    tokio::spawn(http::serve(listener, router, agent.config.http, Arc::clone(permits)));
+    tokio::spawn(http::serve(listener, router, agent.config.http, Arc::clone(crowd)));
     Ok(())
 }
 
