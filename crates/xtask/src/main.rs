@@ -9,6 +9,7 @@ mod licences;
 mod packages;
 mod steps;
 mod tidy;
+mod units;
 
 use clap::{Parser, Subcommand};
 
@@ -33,6 +34,8 @@ enum Command {
     Licences,
     /// Check the rules of the house: file lengths, unsafe code and kernel paths in their rooms only, nothing left behind.
     Tidy,
+    /// Check the systemd units with systemd-analyze: valid, and no more exposed than allowed.
+    Units,
     /// Start the agent and check what it exposes: promtool, an OpenMetrics parser.
     Expose,
     /// Measure the figures that the agent is held to, as ratios where there is a peer. Wants root and a quiet machine.
@@ -47,6 +50,7 @@ fn main() -> anyhow::Result<()> {
         Command::Docs { check } => docs::run(check),
         Command::Licences => licences::run(),
         Command::Tidy => tidy::run(),
+        Command::Units => units::run().map(drop),
         Command::Expose => expose::run(),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments).map(drop),

@@ -6,12 +6,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A package, and a file that is there once it is installed.
-const NEEDED: [(&str, &str); 5] = [
+const NEEDED: [(&str, &str); 7] = [
     ("prometheus", "/usr/bin/promtool"),
     ("python3-prometheus-client", "/usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py"),
     ("fio", "/usr/bin/fio"),
     ("sysstat", "/usr/bin/iostat"),
     ("xz-utils", "/usr/bin/xz"),
+    ("systemd", "/usr/bin/systemd-analyze"),
+    // The unit names kill(1).
+    ("procps", "/usr/bin/kill"),
 ];
 
 /// Installs what is missing; without the right to do so, names it.

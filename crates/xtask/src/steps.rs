@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every check, one line each; the first failure ends it.
 
 use crate::lab::{self, LabArgs};
-use crate::{docs, expose, licences, packages, tidy};
+use crate::{docs, expose, licences, packages, tidy, units};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,7 +49,7 @@ pub(crate) enum Verdict {
 /// One check: its name and what runs it.
 type Step = (&'static str, fn() -> anyhow::Result<Verdict>);
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("Debian packages", || passed(packages::install())),
     ("format", || passed(run(&mut cargo(&["fmt", "--all", "--check"])))),
     ("clippy", || {
@@ -60,6 +60,7 @@ const STEPS: [Step; 10] = [
     ("licences and sources", || passed(licences::run())),
     ("tests", || passed(run(&mut cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])))),
     ("generated documents", || passed(docs::run(true))),
+    ("units", units::run),
     ("exposition", || passed(expose::run())),
     ("virtual lab", || lab::run(&LabArgs::default())),
     ("virtual lab without its faults", || lab::run(&LabArgs::without_faults())),

@@ -13,6 +13,7 @@ mod probe;
 mod rights;
 mod smart;
 mod stacks;
+mod units;
 
 use super::agent::USUAL;
 use super::qemu::Layout;
@@ -28,6 +29,9 @@ const BOTH: &[Layout] = &[Layout::Multipath, Layout::Classic];
 const DEFAULT: &[Layout] = &[Layout::Multipath];
 /// For what does not look at namespaces, so that the guests are done at about the same time.
 const CLASSIC: &[Layout] = &[Layout::Classic];
+
+/// Where systemd runs the agent.
+const SYSTEMD: &[Layout] = &[Layout::Systemd];
 
 /// One case.
 pub(crate) struct Case {
@@ -163,6 +167,21 @@ pub(crate) const ALL: &[Case] = &[
         CLASSIC,
         probe::without_io_uring,
     ),
+    healthy(
+        "systemd-unit",
+        "the shipped units: every source works, each process holds what is documented, a restart refuses nobody",
+        SYSTEMD,
+        units::shipped,
+    ),
+    healthy("systemd-lesser", "the documented lesser sets of rights, and what is said then", SYSTEMD, units::lesser),
+    Case {
+        layouts: SYSTEMD,
+        ..faulty(
+            "systemd-hang",
+            "a restart while a disk hangs answers at once, and tells of the process that is stuck",
+            units::restart_while_hanging,
+        )
+    },
 ];
 
 /// Fails unless both are equal.

@@ -3,6 +3,8 @@
 //! What cannot be given up, on an old kernel or without the right to, is told and no hindrance.
 
 use super::{Part, SUPERVISOR, filter};
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -73,9 +75,20 @@ fn leave_network(lacks: &mut Lacks) {
     if !own.effective.contains(CapabilitySet::SYS_ADMIN) {
         return;
     }
-    if let Err(errno) = unshare(CloneFlags::CLONE_NEWNET) {
+    if let Err(errno) = unshare(CloneFlags::CLONE_NEWNET)
+        && !reaches_nobody()
+    {
         lacks.push(format!("network namespace: {errno}"));
     }
+}
+
+/// Whether the network namespace is empty already: a unit gives one, and forbids to make others (`RestrictNamespaces=`).
+/// Interfaces that are not up stay so without CAP_NET_ADMIN; drivers of tunnels put some into every namespace.
+fn reaches_nobody() -> bool {
+    getifaddrs().is_ok_and(|mut interfaces| {
+        interfaces
+            .all(|one| one.flags.contains(InterfaceFlags::IFF_LOOPBACK) || !one.flags.contains(InterfaceFlags::IFF_UP))
+    })
 }
 
 fn drop_capabilities(keep: CapabilitySet) -> rustix::io::Result<()> {

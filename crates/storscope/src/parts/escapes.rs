@@ -93,3 +93,18 @@ fn the_server_opens_no_device_and_no_file() {
     denied("io_uring", tokio_uring::Runtime::new(&tokio_uring::builder()));
     nothing_in_common(&dir);
 }
+
+#[test]
+fn the_thread_of_the_state_directory_is_confined_also_when_it_is_late() {
+    let Some(dir) = go_on("parts::escapes::the_thread_of_the_state_directory_is_confined_also_when_it_is_late") else {
+        return;
+    };
+    confine::privileges(Part::Server);
+    assert_eq!(confine::system_calls(Part::Server), Vec::<String>::new());
+    let late = std::thread::spawn(move || {
+        assert_eq!(files::only(&dir), Vec::<String>::new());
+        assert!(File::create(dir.join("new")).is_ok(), "the state is written");
+        denied("a file outside the state directory", File::open(ANY_FILE));
+    });
+    late.join().unwrap();
+}

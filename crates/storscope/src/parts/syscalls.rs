@@ -162,7 +162,8 @@ const COLLECTOR_WITH: &[Call] = &[
 
 const PROBER: &[i64] = &[libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_io_uring_setup];
 
-/// Answering, and the state directory, outside of which Landlock refuses.
+/// Answering, and the state directory, outside of which Landlock refuses. The thread that is left that directory may come to
+/// it late, when the disk is slow: Landlock's calls stay allowed, which can only take more away.
 const SERVER: &[i64] = &[
     libc::SYS_accept4,
     libc::SYS_fdatasync,
@@ -172,6 +173,9 @@ const SERVER: &[i64] = &[
     libc::SYS_getpeername,
     libc::SYS_getsockname,
     libc::SYS_getsockopt,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_restrict_self,
     libc::SYS_mkdirat,
     libc::SYS_openat,
     libc::SYS_renameat,

@@ -38,7 +38,8 @@ fn ruleset() -> Result<RulesetCreated, RulesetError> {
 }
 
 fn restrict(rules: RulesetCreated) -> Result<RulesetStatus, RulesetError> {
-    rules.restrict_self().map(|done| done.ruleset)
+    // That is set for the whole process already, and may not be asked for once system calls are limited.
+    rules.no_new_privs(false).restrict_self().map(|done| done.ruleset)
 }
 
 fn told<E: std::fmt::Display>(outcome: Result<RulesetStatus, E>, what: &str) -> Vec<String> {

@@ -42,10 +42,15 @@ pub(super) fn build() -> Result<Programs> {
     Ok(Programs { agent: folder.join("storscope"), ask: folder.join("examples").join("ask") })
 }
 
+/// The shipped unit.
+const UNIT: &str = "storscope.service";
+
 /// The agent in one guest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Agent {
     guest: Guest,
+    /// Whether systemd runs it, by the shipped units and with the configuration that they name.
+    managed: bool,
 }
 
 /// How an agent is run.
@@ -58,8 +63,8 @@ pub(crate) struct Run<'a> {
 }
 
 impl Agent {
-    pub(super) fn new(guest: Guest) -> Self {
-        Self { guest }
+    pub(super) fn new(guest: Guest, managed: bool) -> Self {
+        Self { guest, managed }
     }
 
     /// Starts it and waits until it is ready.
@@ -67,6 +72,21 @@ impl Agent {
     /// # Errors
     /// When it is not ready in time; its log is in the message.
     pub(crate) fn start(&self, run: Run<'_>) -> Result<()> {
+        if self.managed {
+            self.guest.sh(&format!("systemctl enable --now {UNIT}"))?;
+        } else {
+            self.start_by_hand(run)?;
+        }
+        eventually(READY_LIMIT, || match self.guest.body("/readyz") {
+            Ok(_) => Ok(Ok(())),
+            // An agent that has ended is not waited for.
+            Err(_) if !self.runs() => Ok(Err(anyhow!("the agent ended: {}", self.log().unwrap_or_default()))),
+            Err(error) => Err(error),
+        })
+        .with_context(|| format!("the agent is not ready: {}", self.log().unwrap_or_default()))?
+    }
+
+    fn start_by_hand(&self, run: Run<'_>) -> Result<()> {
         let directory = "/run/storscope";
         self.guest.sh(&format!(
             "mkdir -p {directory}/state && rm -f {directory}/pid && chmod -R a+rwX {directory} && \
@@ -80,14 +100,7 @@ impl Agent {
                 run.prefix
             ),
             &format!("{directory}/log"),
-        )?;
-        eventually(READY_LIMIT, || match self.guest.body("/readyz") {
-            Ok(_) => Ok(Ok(())),
-            // An agent that has ended is not waited for.
-            Err(_) if !self.runs() => Ok(Err(anyhow!("the agent ended: {}", self.log().unwrap_or_default()))),
-            Err(error) => Err(error),
-        })
-        .with_context(|| format!("the agent is not ready: {}", self.log().unwrap_or_default()))?
+        )
     }
 
     /// Ends it in an orderly way.
@@ -95,6 +108,10 @@ impl Agent {
     /// # Errors
     /// When it is still there after the limit.
     pub(crate) fn stop(&self) -> Result<()> {
+        if self.managed {
+            // Both at once: a request that comes meanwhile would start it again.
+            return self.guest.sh(&format!("systemctl stop storscope.socket {UNIT}")).map(drop);
+        }
         self.guest.sh("kill $(cat /run/storscope/pid)")?;
         eventually(STOP_LIMIT, || if self.runs() { bail!("the agent does not end") } else { Ok(()) })
     }
@@ -112,6 +129,9 @@ impl Agent {
 
     /// Whether it is there, or about to be.
     fn runs(&self) -> bool {
+        if self.managed {
+            return self.guest.sh(&format!("systemctl is-active {UNIT}")).is_ok();
+        }
         self.guest.sh("[ ! -e /run/storscope/pid ] || kill -0 $(cat /run/storscope/pid)").is_ok()
     }
 
@@ -120,7 +140,11 @@ impl Agent {
     /// # Errors
     /// When the guest does not answer.
     pub(crate) fn log(&self) -> Result<String> {
-        self.guest.sh("cat /run/storscope/log")
+        self.guest.sh(&if self.managed {
+            format!("journalctl --no-pager -b -o short-monotonic -u {UNIT}")
+        } else {
+            "cat /run/storscope/log".to_owned()
+        })
     }
 }
 

@@ -48,12 +48,30 @@ pub(super) enum GuestFile {
     Copy(PathBuf, u32),
     /// A symbolic link.
     Link(String),
+    /// A text.
+    Text(&'static str),
 }
 
 /// The guest's files by their paths, without a leading slash.
 pub(super) type GuestFiles = BTreeMap<String, GuestFile>;
 
-/// Chooses them.
+/// Adds a program and the libraries that it is linked with.
+///
+/// # Errors
+/// When one of them is not in the packages.
+pub(super) fn insert_program(sysroot: &Sysroot, program: &Path, files: &mut GuestFiles) -> Result<()> {
+    let root = sysroot.root();
+    if !program.is_file() {
+        bail!("{}: not in the packages", program.display());
+    }
+    files.insert(relative(root, program)?, GuestFile::Copy(program.to_path_buf(), 0o755));
+    for library in libraries(sysroot, program)? {
+        files.insert(relative(root, &library)?, GuestFile::Copy(library, 0o755));
+    }
+    Ok(())
+}
+
+/// Chooses what every guest has.
 ///
 /// # Errors
 /// When something that must be there is not, or cannot be read.

@@ -3,6 +3,7 @@
 use super::agent::Programs;
 use super::guest_files::{self, GuestFile};
 use super::sysroot::Sysroot;
+use super::systemd;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,9 +13,10 @@ use std::path::Path;
 /// Folder of the programs under test, in the guest.
 pub(super) const PROGRAMS: &str = "/lab";
 /// Start-up scripts, by their paths in the guest.
-const SCRIPTS: [(&str, &str); 3] = [
+const SCRIPTS: [(&str, &str); 4] = [
     ("init", include_str!("../../../../tests/lab/guest/init.sh")),
     ("lab/start.sh", include_str!("../../../../tests/lab/guest/start.sh")),
+    ("lab/managed.sh", include_str!("../../../../tests/lab/guest/managed.sh")),
     ("lab/stacks.sh", include_str!("../../../../tests/lab/guest/stacks.sh")),
 ];
 /// Mount points and folders that start-up expects.
@@ -33,6 +35,7 @@ pub(super) fn build(sysroot: &Sysroot, programs: &Programs, path: &Path) -> Resu
     let output = File::create(path).with_context(|| path.display().to_string())?;
     let mut archive = Archive::new(BufWriter::new(output));
     let mut files = guest_files::choose(sysroot)?;
+    systemd::add(sysroot, &mut files)?;
     for (program, name) in [(&programs.agent, "storscope"), (&programs.ask, "ask")] {
         let place = format!("{}/{name}", PROGRAMS.trim_start_matches('/'));
         files.insert(place, GuestFile::Copy(program.clone(), 0o755));
@@ -46,6 +49,7 @@ pub(super) fn build(sysroot: &Sysroot, programs: &Programs, path: &Path) -> Resu
                 let content = fs::read(source).with_context(|| source.display().to_string())?;
                 archive.add_file(place, REGULAR | permissions, &content)?;
             }
+            GuestFile::Text(text) => archive.add_file(place, REGULAR | 0o644, text.as_bytes())?,
             GuestFile::Link(target) => archive.add_file(place, LINK | 0o777, target.as_bytes())?,
         }
     }

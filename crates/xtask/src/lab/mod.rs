@@ -18,6 +18,7 @@ mod scrape;
 mod scratch;
 mod session;
 mod sysroot;
+mod systemd;
 mod topology;
 
 #[path = "../../../../tests/lab/cases/mod.rs"]
@@ -47,6 +48,9 @@ pub(crate) struct LabArgs {
     /// With --shell: one disk a controller and namespace (`nvme_core.multipath=N`).
     #[arg(long, requires = "shell")]
     classic: bool,
+    /// With --shell: a guest whose systemd runs the shipped units.
+    #[arg(long, requires = "shell", conflicts_with = "classic")]
+    systemd: bool,
     /// Print the names of all cases and what they show.
     #[arg(long)]
     list: bool,
@@ -93,7 +97,11 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<Verdict> {
     let initramfs = scratch.path().join("initramfs");
     initramfs::build(&sysroot, &programs, &initramfs)?;
     if arguments.shell {
-        let layout = if arguments.classic { Layout::Classic } else { Layout::Multipath };
+        let layout = match (arguments.classic, arguments.systemd) {
+            (true, _) => Layout::Classic,
+            (_, true) => Layout::Systemd,
+            _ => Layout::Multipath,
+        };
         return session::shell(&sysroot, &initramfs, layout).map(|()| Verdict::Passed);
     }
     let options = Options { names: &arguments.cases, faults: !arguments.no_fault };

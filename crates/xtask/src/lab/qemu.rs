@@ -5,6 +5,7 @@ use super::link::{self, LinkRegisters};
 use super::process;
 use super::qmp::Qmp;
 use super::sysroot::Sysroot;
+use super::systemd;
 use super::topology::{self, ENDPOINT_LINK, SWITCH_LINK};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::json;
@@ -33,13 +34,15 @@ const SHELL_PORT: u16 = 2222;
 /// Name of the emulator's own log.
 pub(super) const QEMU_LOG: &str = "qemu.log";
 
-/// How the guest's NVMe core presents namespaces.
+/// What a guest is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Heads over paths, the kernel's default.
+    /// NVMe namespaces are heads over paths, the kernel's default.
     Multipath,
     /// One disk a controller and namespace, `nvme_core.multipath=N`.
     Classic,
+    /// Few drives, and systemd as the first process, which runs the agent by the shipped units.
+    Systemd,
 }
 
 impl Layout {
@@ -48,6 +51,7 @@ impl Layout {
         match self {
             Self::Multipath => "multipath",
             Self::Classic => "classic",
+            Self::Systemd => "systemd",
         }
     }
 }
@@ -90,7 +94,10 @@ impl Qemu {
         let mut command = sysroot.program("usr/bin/setpriv")?;
         let mut emulator = sysroot.program("usr/bin/qemu-system-x86_64")?;
         emulator.args(machine(sysroot, initramfs, layout, guest, &socket, &console));
-        emulator.args(topology::arguments(folders.scratch)?);
+        emulator.args(match layout {
+            Layout::Systemd => topology::few(folders.scratch)?,
+            Layout::Multipath | Layout::Classic => topology::arguments(folders.scratch)?,
+        });
         command.args(["--pdeathsig", "KILL", "--"]).arg(emulator.get_program()).args(emulator.get_args());
         let output = process::open_log(&log)?;
         let mut child = command
@@ -116,7 +123,11 @@ impl Qemu {
         let registers = qemu.registers()?;
         registers.set_capabilities(link::NVME_ENDPOINT, ENDPOINT_LINK.0, ENDPOINT_LINK.1)?;
         // Without this the emulator's switch says nothing of its speed, and nothing could be slot-limited by it.
-        for port in [link::SWITCH_UPSTREAM, link::SWITCH_DOWNSTREAM] {
+        let switch: &[link::Kind] = match layout {
+            Layout::Systemd => &[],
+            Layout::Multipath | Layout::Classic => &[link::SWITCH_UPSTREAM, link::SWITCH_DOWNSTREAM],
+        };
+        for port in switch.iter().copied() {
             registers.set_capabilities(port, SWITCH_LINK.0, SWITCH_LINK.1)?;
         }
         qemu.qmp.call("cont", json!({}))?;
@@ -177,8 +188,13 @@ fn machine(
 ) -> Vec<String> {
     // A drive that hangs must not be reset by the driver meanwhile: the emulator does not survive the second time-out.
     let mut line = "console=ttyS0 quiet panic=-1 nvme_core.io_timeout=600".to_owned();
-    if layout == Layout::Classic {
-        line.push_str(" nvme_core.multipath=N");
+    match layout {
+        Layout::Multipath => {}
+        Layout::Classic => line.push_str(" nvme_core.multipath=N"),
+        Layout::Systemd => {
+            line.push(' ');
+            line.push_str(systemd::KERNEL_WORD);
+        }
     }
     let forwards = format!(
         "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{}-:{SHELL_PORT},hostfwd=tcp:127.0.0.1:{}-:{AGENT_PORT}",

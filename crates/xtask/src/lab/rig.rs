@@ -41,7 +41,8 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Boots a guest, builds its stacks, trains the switched drive's link to what its port can do.
+    /// Boots a guest; where the topology is whole, builds its stacks and trains the switched drive's link to what its port
+    /// can do.
     ///
     /// # Errors
     /// When one of these fails.
@@ -58,16 +59,20 @@ impl Rig {
         let folders = Folders { logs, scratch: scratch.path() };
         let qemu = Qemu::boot(sysroot, initramfs, layout, &folders)?;
         let (guest, boot) = (qemu.guest, qemu.boot);
-        guest.sh_within("sh /lab/stacks.sh", STACKS_LIMIT)?;
+        let mut links = BTreeMap::new();
+        if layout != Layout::Systemd {
+            guest.sh_within("sh /lab/stacks.sh", STACKS_LIMIT)?;
+            links.insert(serial::NVME_SWITCHED, SWITCH_LINK);
+        }
         let mut rig = Self {
             qemu: Mutex::new(qemu),
             guest,
             scratch,
             logs: logs.to_owned(),
-            agent: Agent::new(guest),
+            agent: Agent::new(guest, layout == Layout::Systemd),
             layout,
             faults,
-            links: BTreeMap::from([(serial::NVME_SWITCHED, SWITCH_LINK)]),
+            links,
             times: (boot, Duration::ZERO),
         };
         for (serial, (speed, width)) in rig.links.clone() {

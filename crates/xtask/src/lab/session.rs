@@ -22,7 +22,7 @@ const MOST_REBOOTS: u32 = 2;
 const DELICATE_RUNS: u32 = 3;
 
 /// Guests of each layout that share its cases. More at once answer too late on two processors.
-const GUESTS: [(Layout, usize); 2] = [(Layout::Multipath, 2), (Layout::Classic, 1)];
+const GUESTS: [(Layout, usize); 3] = [(Layout::Multipath, 2), (Layout::Classic, 1), (Layout::Systemd, 1)];
 
 /// Cases that are worth another boot.
 const LEAST_CASES: usize = 8;

@@ -9,8 +9,13 @@ use std::process::Command;
 const LOADER: &str = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
 /// Where programs look for it (System V ABI, AMD64 supplement).
 pub(super) const LOADER_AS_LINKED: &str = "lib64/ld-linux-x86-64.so.2";
-/// Library directories inside the sysroot; the last is that of what fio's engines need.
-const LIBRARIES: [&str; 3] = ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/ceph"];
+/// Library directories inside the sysroot; the last two are those of what fio's engines and systemd need.
+const LIBRARIES: [&str; 4] = [
+    "lib/x86_64-linux-gnu",
+    "usr/lib/x86_64-linux-gnu",
+    "usr/lib/x86_64-linux-gnu/ceph",
+    "usr/lib/x86_64-linux-gnu/systemd",
+];
 
 /// A directory tree of unpacked packages.
 pub(super) struct Sysroot {

@@ -15,6 +15,8 @@ const WRITTEN_CHUNK: usize = 1 << 20;
 const WRITTEN_CHUNKS: usize = 48;
 /// Empty root ports for hot-plug.
 const EMPTY_PORTS: [&str; 2] = ["empty-a", "empty-b"];
+/// The rotating SATA disk.
+const SATA_ROTATING: &str = "ide-hd,bus=ide.0,model=LAB-SATA-HDD,ver=FW1.0,rotation_rate=7200,wwn=0x5000c500a1b2c3d4";
 /// Every NVMe endpoint's link at boot.
 pub(super) const ENDPOINT_LINK: (LinkSpeed, u8) = (LinkSpeed::Gt16, 4);
 /// The link of the switch and of what is behind it.
@@ -100,16 +102,25 @@ pub(super) fn arguments(images: &Path) -> Result<Vec<String>> {
     for name in EMPTY_PORTS {
         devices.root_port(name, "16", "4");
     }
-    devices.disk(
-        serial::SATA_ROTATING,
-        "ide-hd,bus=ide.0,model=LAB-SATA-HDD,ver=FW1.0,rotation_rate=7200,wwn=0x5000c500a1b2c3d4",
-    )?;
+    devices.disk(serial::SATA_ROTATING, SATA_ROTATING)?;
     devices.disk(serial::SATA_SOLID, "ide-hd,bus=ide.1,model=LAB-SATA-SSD,ver=FW2.0,rotation_rate=1")?;
     devices.device("virtio-scsi-pci,id=scsi");
     devices.disk(
         serial::SCSI,
         "scsi-hd,bus=scsi.0,vendor=LAB,product=SCSIDISK,ver=1.1,rotation_rate=10000,wwn=0x5000c500a1b2c3d5",
     )?;
+    Ok(devices.arguments)
+}
+
+/// As [`arguments`], with one NVMe drive and one rotating SATA disk only.
+///
+/// # Errors
+/// When an image cannot be made.
+pub(super) fn few(images: &Path) -> Result<Vec<String>> {
+    let mut devices = Devices { images, arguments: Vec::new() };
+    devices.root_port(serial::NVME_FREE, "16", "4");
+    devices.nvme(serial::NVME_FREE, &format!("port-{}", serial::NVME_FREE))?;
+    devices.disk(serial::SATA_ROTATING, SATA_ROTATING)?;
     Ok(devices.arguments)
 }
 
