@@ -56,7 +56,13 @@ pub fn read(root: &Root, device: &Path) -> Outcome {
 
 /// Adds the counters of one file: the last field of a line is the number, all before it the name, which may hold
 /// spaces. Totals are left out.
-fn parse(path: &str, text: &str, severity: Severity, counters: &mut Vec<AerCounter>, faults: &mut Vec<Fault>) {
+pub(crate) fn parse(
+    path: &str,
+    text: &str,
+    severity: Severity,
+    counters: &mut Vec<AerCounter>,
+    faults: &mut Vec<Fault>,
+) {
     for (index, line) in text.lines().enumerate().take(MAX_LINES) {
         let line = line.trim();
         if line.is_empty() || line.starts_with("TOTAL_ERR_") {

@@ -112,7 +112,7 @@ impl Cost {
 }
 
 /// As [`parse_stat`], of a process that bears this program's name.
-fn parse_named_stat(bytes: &[u8]) -> Option<(u64, u64)> {
+pub(crate) fn parse_named_stat(bytes: &[u8]) -> Option<(u64, u64)> {
     let text = String::from_utf8_lossy(bytes);
     text.split_once('(').filter(|(_, name)| name.starts_with(NAME)).and_then(|_| parse_stat(bytes))
 }
@@ -128,7 +128,7 @@ fn parse_stat(bytes: &[u8]) -> Option<(u64, u64)> {
 }
 
 /// Resident pages, and those of them that are of a file or shared.
-fn parse_statm(bytes: &[u8]) -> Option<(u64, u64)> {
+pub(crate) fn parse_statm(bytes: &[u8]) -> Option<(u64, u64)> {
     let text = String::from_utf8_lossy(bytes);
     let words: Vec<&str> = text.split_ascii_whitespace().take(SHARED + 1).collect();
     let number = |index: usize| words.get(index)?.parse::<u64>().ok();
@@ -154,7 +154,7 @@ fn max_fds(root: &Root) -> Option<u64> {
     parse_limits(&bytes)
 }
 
-fn parse_limits(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn parse_limits(bytes: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(bytes);
     let limits = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     limits.split_ascii_whitespace().next()?.parse().ok()

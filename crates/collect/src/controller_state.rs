@@ -24,7 +24,7 @@ pub fn read(controller: &Path) -> Result<ControllerState, Fault> {
 const MAX_STATE: usize = 64;
 
 /// One line of printable ASCII.
-fn parse(bytes: &[u8]) -> Option<ControllerState> {
+pub(crate) fn parse(bytes: &[u8]) -> Option<ControllerState> {
     let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let printable = line.iter().all(|byte| matches!(byte, b' '..=b'~'));
     let state = std::str::from_utf8(line).ok()?;

@@ -36,7 +36,7 @@ pub fn read(root: &Root) -> Result<Cpu, Fault> {
 }
 
 /// What `/proc/stat` holds, without the load.
-fn parse(path: &str, bytes: &[u8]) -> Result<Cpu, Fault> {
+pub(crate) fn parse(path: &str, bytes: &[u8]) -> Result<Cpu, Fault> {
     let mut cpu = Cpu::default();
     let mut found = false;
     for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
@@ -82,7 +82,7 @@ fn count(word: &[u8]) -> Option<u64> {
 }
 
 /// The load average over 1 min.
-fn load1(bytes: &[u8]) -> Option<f64> {
+pub(crate) fn load1(bytes: &[u8]) -> Option<f64> {
     let word = bytes.split(u8::is_ascii_whitespace).next()?;
     let decimal = word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
     let load: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;

@@ -40,7 +40,7 @@ impl Former {
     }
 }
 
-struct Stat {
+pub(crate) struct Stat {
     former: Former,
     parent: u32,
 }
@@ -52,7 +52,7 @@ impl Stat {
     }
 
     /// `None` also for a process that only waits to be reaped.
-    fn parse(pid: u32, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(pid: u32, bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         let (head, rest) = text.rsplit_once(')')?;
         let (_, name) = head.split_once('(')?;

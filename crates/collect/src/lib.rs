@@ -32,6 +32,8 @@ pub mod cpu;
 pub mod discovery;
 pub mod diskstats;
 pub mod former;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod host_info;
 pub mod lanes;
 pub mod node;

@@ -55,7 +55,7 @@ fn means_off(fault: &Fault) -> bool {
 }
 
 /// `some` and `full`; kernels before 5.13 print no `full` for the CPU. Lines of another first word are ignored.
-fn parse(path: &str, bytes: &[u8]) -> Result<PressureResource, Fault> {
+pub(crate) fn parse(path: &str, bytes: &[u8]) -> Result<PressureResource, Fault> {
     let text = String::from_utf8_lossy(bytes);
     let mut resource = PressureResource::default();
     for (number, text) in (1..).zip(text.lines().take(MAX_LINES)) {

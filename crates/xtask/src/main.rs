@@ -4,6 +4,7 @@
 mod bench;
 mod docs;
 mod expose;
+mod fuzz;
 mod lab;
 mod licences;
 mod packages;
@@ -36,6 +37,8 @@ enum Command {
     Tidy,
     /// Check the systemd units with systemd-analyze: valid, and no more exposed than allowed.
     Units,
+    /// Run decoders and parsers under libFuzzer.
+    Fuzz(fuzz::FuzzArgs),
     /// Start the agent and check what it exposes: promtool, an OpenMetrics parser.
     Expose,
     /// Measure the figures that the agent is held to, as ratios where there is a peer. Wants root and a quiet machine.
@@ -51,6 +54,7 @@ fn main() -> anyhow::Result<()> {
         Command::Licences => licences::run(),
         Command::Tidy => tidy::run(),
         Command::Units => units::run().map(drop),
+        Command::Fuzz(arguments) => fuzz::run(&arguments).map(drop),
         Command::Expose => expose::run(),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments).map(drop),

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A package, and a file that is there once it is installed.
-const NEEDED: [(&str, &str); 7] = [
+const NEEDED: [(&str, &str); 8] = [
     ("prometheus", "/usr/bin/promtool"),
     ("python3-prometheus-client", "/usr/lib/python3/dist-packages/prometheus_client/openmetrics/parser.py"),
     ("fio", "/usr/bin/fio"),
+    // Builds libFuzzer.
+    ("g++", "/usr/bin/g++"),
     ("sysstat", "/usr/bin/iostat"),
     ("xz-utils", "/usr/bin/xz"),
     ("systemd", "/usr/bin/systemd-analyze"),

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check, one line each; the first failure ends it.
 
+use crate::fuzz::{self, FuzzArgs};
 use crate::lab::{self, LabArgs};
 use crate::{docs, expose, licences, packages, tidy, units};
 use anyhow::{Context, bail};
@@ -49,7 +50,7 @@ pub(crate) enum Verdict {
 /// One check: its name and what runs it.
 type Step = (&'static str, fn() -> anyhow::Result<Verdict>);
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     ("Debian packages", || passed(packages::install())),
     ("format", || passed(run(&mut cargo(&["fmt", "--all", "--check"])))),
     ("clippy", || {
@@ -62,6 +63,7 @@ const STEPS: [Step; 11] = [
     ("generated documents", || passed(docs::run(true))),
     ("units", units::run),
     ("exposition", || passed(expose::run())),
+    ("fuzz", || fuzz::run(&FuzzArgs::default())),
     ("virtual lab", || lab::run(&LabArgs::default())),
     ("virtual lab without its faults", || lab::run(&LabArgs::without_faults())),
 ];

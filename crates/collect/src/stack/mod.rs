@@ -4,8 +4,8 @@
 
 mod filesystems;
 mod label;
-mod mountinfo;
-mod swaps;
+pub(crate) mod mountinfo;
+pub(crate) mod swaps;
 
 pub use mountinfo::MAX_MOUNTS;
 

@@ -12,7 +12,7 @@ const MAX_BAD_LINES: usize = 8;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct MountLine {
+pub(crate) struct MountLine {
     /// Device number; major 0 for a file system that is not on one block device alone.
     pub(super) devnum: DevNum,
     /// Where in the file system the mount begins.
@@ -37,7 +37,7 @@ impl MountLine {
 }
 
 /// The lines of `text` whose mount point is a path, and a fault for each of the first lines that are no mountinfo.
-pub(super) fn parse(path: &str, text: &[u8]) -> (Vec<MountLine>, Vec<Fault>) {
+pub(crate) fn parse(path: &str, text: &[u8]) -> (Vec<MountLine>, Vec<Fault>) {
     let mut mounts = Vec::new();
     let mut faults = Vec::new();
     for (number, line) in (1_u32..).zip(text.split(|byte| *byte == b'\n')) {

@@ -3,7 +3,7 @@
 use super::mountinfo::unescape;
 
 /// Device nodes in use as swap. Swap files are left out: they lie on a mounted file system.
-pub(super) fn parse(text: &[u8]) -> Vec<String> {
+pub(crate) fn parse(text: &[u8]) -> Vec<String> {
     let lines = text.split(|byte| *byte == b'\n').skip(1);
     lines
         .filter_map(|line| {
