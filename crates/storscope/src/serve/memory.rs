@@ -192,6 +192,9 @@ fn read(directory: &Path, own: bool) -> Result<Option<State>, String> {
         return Err(set_aside(&"not a state file"));
     }
     let bytes = fs::read(&path).map_err(|error| set_aside(&error))?;
+    if !is_whole(&bytes) {
+        return Err(set_aside(&"its checksum is not that of its content"));
+    }
     let version = serde_json::from_slice::<Version>(&bytes).map_err(|error| set_aside(&error))?.version;
     if version != VERSION {
         return Err(set_aside(&format_args!("version {version}, expected {VERSION}")));
@@ -212,6 +215,27 @@ fn set_aside(path: &Path, why: &dyn std::fmt::Display) -> String {
     }
 }
 
+/// How a file with a checksum begins: eight hexadecimal digits follow, then [`BEHIND`], then what they are the CRC-32 of.
+/// To a reader of JSON it is one more field.
+const BEFORE: &[u8] = b"{\"crc32\":\"";
+const BEHIND: &[u8] = b"\",";
+
+/// A JSON object with its checksum in front.
+fn summed(object: &[u8]) -> Vec<u8> {
+    let rest = object.strip_prefix(b"{").unwrap_or_default();
+    let digits = format!("{:08x}", crc32fast::hash(rest));
+    [BEFORE, digits.as_bytes(), BEHIND, rest].concat()
+}
+
+/// False when the checksum is another one; a file of a release without them is taken as it is.
+fn is_whole(bytes: &[u8]) -> bool {
+    let Some((digits, rest)) = bytes.strip_prefix(BEFORE).and_then(|rest| rest.split_at_checked(8)) else {
+        return true;
+    };
+    let expected = std::str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    rest.strip_prefix(BEHIND).is_some_and(|rest| expected == Some(crc32fast::hash(rest)))
+}
+
 fn write(directory: &Path, state: &State) -> Result<(), String> {
     replace(directory, state).map_err(|error| format!("{}: {error}", directory.display()))
 }
@@ -219,8 +243,7 @@ fn write(directory: &Path, state: &State) -> Result<(), String> {
 fn replace(directory: &Path, state: &State) -> std::io::Result<()> {
     let temporary = directory.join(format!("{NAME}.new"));
     let mut file = File::create(&temporary)?;
-    serde_json::to_writer(&mut file, state)?;
-    file.flush()?;
+    file.write_all(&summed(&serde_json::to_vec(state)?))?;
     file.sync_all()?;
     fs::rename(&temporary, directory.join(NAME))?;
     File::open(directory)?.sync_all()
@@ -240,6 +263,25 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = State::new(Memory::default(), refused());
         write(dir.path(), &state).unwrap();
+        assert_eq!(read(dir.path(), true), Ok(Some(state)));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_noticed_and_a_file_without_a_checksum_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::new(Memory::default(), refused());
+        write(dir.path(), &state).unwrap();
+        let file = dir.path().join(NAME);
+        let good = fs::read(&file).unwrap();
+        let at = good.windows(7).position(|part| part == b"MADE UP").unwrap();
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        assert!(serde_json::from_slice::<State>(&bad).is_ok(), "it is still a state");
+        fs::write(&file, &bad).unwrap();
+        let why = read(dir.path(), true).unwrap_err();
+        assert!(why.contains("checksum") && why.contains("set aside"), "{why}");
+        assert_eq!(fs::read(dir.path().join("state.json.bad")).unwrap(), bad);
+        fs::write(&file, serde_json::to_vec(&state).unwrap()).unwrap();
         assert_eq!(read(dir.path(), true), Ok(Some(state)));
     }
 
