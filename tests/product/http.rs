@@ -6,7 +6,7 @@ use crate::figures::Figures;
 use crate::made_up;
 use flate2::read::GzDecoder;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 
 fn agent(more: &[&str]) -> (crate::fixture::Host, Agent) {
     let host = made_up::small();
@@ -211,7 +211,7 @@ fn garbage_costs_its_own_connection_only() {
     ] {
         let mut stream = connect(agent.address());
         stream.write_all(garbage).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
         let got = rest(&mut stream);
         let text = String::from_utf8_lossy(&got);
         assert!(got.is_empty() || text.starts_with("HTTP/1.1 4"), "{:?}: {text}", String::from_utf8_lossy(garbage));
@@ -277,6 +277,18 @@ fn connections_past_the_limit_are_told_so_and_room_comes_back() {
         let bytes = raw(address, b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         answers(&bytes, false).first().filter(|answer| answer.status == 200).map(|_| ())
     });
+}
+
+#[test]
+fn a_client_that_has_nothing_more_to_say_gets_all_its_answers() {
+    let (_host, agent) = agent(&[]);
+    let mut stream = connect(agent.address());
+    // More than the buffers on the way hold.
+    stream.write_all(&b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(1000)).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let all = answers(&rest(&mut stream), false);
+    assert_eq!(all.len(), 1000);
+    assert!(all.iter().all(|answer| answer.status == 200));
 }
 
 #[test]

@@ -77,6 +77,7 @@ async fn attend(stream: TcpStream, router: Router, limits: Http, heard: Heard, g
         .header_read_timeout(limits.timeout)
         .max_buf_size(limits.max_header_bytes)
         .max_headers(MAX_HEADERS)
+        .half_close(true)
         .serve_connection(stream, service);
     tokio::select! {
         ended = connection => {
